@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/arena.h"
+
+#include <algorithm>
+#include <new>
+
+namespace cachalot {
+namespace {
+
+constexpr std::int64_t alignment = 64;             // a cache line, and the widest vector register
+constexpr std::int64_t smallest_block = 1 << 20;
+
+}  // namespace
+
+void Arena::Free::operator()(std::byte* p) const noexcept { ::operator delete[](p, std::align_val_t{alignment}); }
+
+void* Arena::take_bytes(std::int64_t bytes) {
+  bytes = (bytes + alignment - 1) / alignment * alignment;
+  while (block_ < blocks_.size() && used_ + bytes > blocks_[block_].size) {
+    ++block_;
+    used_ = 0;
+  }
+  if (block_ == blocks_.size()) {
+    const std::int64_t last = blocks_.empty() ? 0 : blocks_.back().size;
+    const std::int64_t size = std::max({bytes, smallest_block, 2 * last});
+    auto* memory = new (std::align_val_t{alignment}) std::byte[static_cast<std::size_t>(size)];
+    blocks_.push_back({std::unique_ptr<std::byte[], Free>(memory), size});
+    used_ = 0;
+  }
+  void* at = blocks_[block_].bytes.get() + used_;
+  used_ += bytes;
+  in_use_ += bytes;
+  peak_ = std::max(peak_, in_use_);
+  return at;
+}
+
+}  // namespace cachalot
