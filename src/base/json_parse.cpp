@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parser of json.h: recursive descent, as deep as JsonRules::max_depth allows and no deeper.
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "base/json.h"
+
+namespace cachalot {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Length of the well-formed UTF-8 sequence (no overlong form, no surrogate, at most U+10FFFF) at the start of `s`; 0 if
+// none.
+std::size_t utf8_sequence(std::string_view s) {
+  const auto byte = [&](std::size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0u; };
+  const auto next = [&](std::size_t i) { return (byte(i) & 0xC0u) == 0x80u; };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return s.empty() ? 0 : 1;
+  if (lead >= 0xC2 && lead <= 0xDF) return next(1) ? 2 : 0;
+  if (lead >= 0xE0 && lead <= 0xEF) {
+    const bool second = lead == 0xE0   ? byte(1) >= 0xA0 && byte(1) <= 0xBF
+                        : lead == 0xED ? byte(1) >= 0x80 && byte(1) <= 0x9F
+                                       : next(1);
+    return second && next(2) ? 3 : 0;
+  }
+  if (lead >= 0xF0 && lead <= 0xF4) {
+    const bool second = lead == 0xF0   ? byte(1) >= 0x90 && byte(1) <= 0xBF
+                        : lead == 0xF4 ? byte(1) >= 0x80 && byte(1) <= 0x8F
+                                       : next(1);
+    return second && next(2) && next(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+void append_utf8(std::string& out, std::uint32_t code) {
+  const auto put = [&](std::uint32_t byte) { out += static_cast<char>(static_cast<unsigned char>(byte)); };
+  if (code < 0x80) {
+    put(code);
+  } else if (code < 0x800) {
+    put(0xC0 | code >> 6);
+    put(0x80 | (code & 0x3F));
+  } else if (code < 0x10000) {
+    put(0xE0 | code >> 12);
+    put(0x80 | (code >> 6 & 0x3F));
+    put(0x80 | (code & 0x3F));
+  } else {
+    put(0xF0 | code >> 18);
+    put(0x80 | (code >> 12 & 0x3F));
+    put(0x80 | (code >> 6 & 0x3F));
+    put(0x80 | (code & 0x3F));
+  }
+}
+
+class Parser {
+ public:
+  Parser(std::string_view text, std::string_view what, const JsonRules& rules)
+      : text_(text), what_(what), rules_(rules) {}
+
+  Expected<Json> document() {
+    auto value = this->value(0);
+    if (!value) return value;
+    skip_space();
+    if (at_ < text_.size()) return error("text after the end of the value");
+    return value;
+  }
+
+ private:
+  char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+  bool take(char c) {
+    if (peek() != c || at_ == text_.size()) return false;
+    ++at_;
+    return true;
+  }
+  void skip_space() { at_ = std::min(text_.find_first_not_of(" \t\n\r", at_), text_.size()); }
+
+  tl::unexpected<Error> error(std::string_view problem) const {
+    const std::string_view before = text_.substr(0, at_);
+    const auto line = std::ranges::count(before, '\n') + 1;
+    const std::size_t column = at_ - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0: the first line
+    return fail(Errc::format, "{}: line {}, column {} (byte {}): {}", what_, line, column, at_, problem);
+  }
+
+  Expected<Json> value(int depth) {
+    skip_space();
+    if (at_ == text_.size()) return error("the text ends where a value is expected");
+    switch (peek()) {
+      case '{':
+        return object(depth + 1);
+      case '[':
+        return array(depth + 1);
+      case '"': {
+        auto text = string();
+        if (!text) return tl::unexpected(text.error());
+        return Json(std::move(*text));
+      }
+      case 't':
+        return word("true", Json(true));
+      case 'f':
+        return word("false", Json(false));
+      case 'n':
+        return word("null", Json());
+      default:
+        return number();
+    }
+  }
+
+  Expected<Json> word(std::string_view spelling, Json value) {
+    if (!text_.substr(at_).starts_with(spelling)) return error("a value is expected");
+    at_ += spelling.size();
+    return value;
+  }
+
+  Expected<Json> number() {
+    const std::size_t start = at_;
+    const auto digits = [&] {
+      const std::size_t first = at_;
+      while (is_digit(peek())) ++at_;
+      return at_ > first;
+    };
+    take('-');
+    if (!is_digit(peek())) return error(at_ > start ? "a digit is expected after '-'" : "a value is expected");
+    if (take('0')) {
+      if (is_digit(peek())) return error("a number can't start with 0 and another digit");
+    } else {
+      digits();
+    }
+    if (take('.') && !digits()) return error("a digit is expected after '.'");
+    if (take('e') || take('E')) {
+      if (!take('+')) take('-');
+      if (!digits()) return error("a digit is expected in the exponent");
+    }
+    return Json::number(std::string(text_.substr(start, at_ - start)));
+  }
+
+  Expected<Json> array(int depth) {
+    if (depth > rules_.max_depth) return error(fmt::format("values are nested deeper than {}", rules_.max_depth));
+    ++at_;
+    std::vector<Json> items;
+    skip_space();
+    if (take(']')) return Json::array();
+    while (true) {
+      auto item = value(depth);
+      if (!item) return item;
+      items.push_back(std::move(*item));
+      skip_space();
+      if (take(']')) return Json::array(std::move(items));
+      if (!take(',')) return error("',' or ']' is expected");
+    }
+  }
+
+  Expected<Json> object(int depth) {
+    if (depth > rules_.max_depth) return error(fmt::format("values are nested deeper than {}", rules_.max_depth));
+    ++at_;
+    std::vector<Json::Member> members;
+    skip_space();
+    if (take('}')) return Json::object();
+    while (true) {
+      skip_space();
+      if (peek() != '"') return error("a key in double quotes is expected");
+      auto key = string();
+      if (!key) return tl::unexpected(key.error());
+      skip_space();
+      if (!take(':')) return error("':' is expected after a key");
+      auto member = value(depth);
+      if (!member) return member;
+      members.push_back({std::move(*key), std::move(*member)});
+      skip_space();
+      if (take('}')) return unite(std::move(members));
+      if (!take(',')) return error("',' or '}' is expected");
+    }
+  }
+
+  // Sorting an index finds repeated keys in n·log n, so that a hostile object of many keys costs no more than a long
+  // one.
+  Expected<Json> unite(std::vector<Json::Member> members) const {
+    std::vector<std::size_t> order(members.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
+      const int compared = members[a].key.compare(members[b].key);
+      return compared != 0 ? compared < 0 : a < b;
+    });
+    std::vector<bool> dropped(members.size());
+    bool any = false;
+    for (std::size_t i = 0, first = 0; i < order.size(); ++i) {
+      if (members[order[i]].key != members[order[first]].key) first = i;
+      if (i == first) continue;
+      if (rules_.unique_keys)
+        return error(fmt::format("key \"{}\" comes twice in the object that ends here", members[order[i]].key));
+      members[order[first]].value = std::move(members[order[i]].value);
+      dropped[order[i]] = any = true;
+    }
+    if (!any) return Json::object(std::move(members));
+    std::vector<Json::Member> kept;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (!dropped[i]) kept.push_back(std::move(members[i]));
+    }
+    return Json::object(std::move(kept));
+  }
+
+  Expected<std::string> string() {
+    ++at_;
+    std::string out;
+    while (true) {
+      if (at_ == text_.size()) return error("the text ends inside a string");
+      const auto c = static_cast<unsigned char>(text_[at_]);
+      if (c == '"') {
+        ++at_;
+        return out;
+      }
+      if (c < 0x20) return error("a control character in a string must be escaped");
+      if (c == '\\') {
+        if (Status done = escape(out); !done) return tl::unexpected(done.error());
+        continue;
+      }
+      const std::size_t length = utf8_sequence(text_.substr(at_));
+      if (length == 0) return error("invalid UTF-8");
+      out.append(text_, at_, length);
+      at_ += length;
+    }
+  }
+
+  Status escape(std::string& out) {
+    constexpr std::string_view names = "\"\\/bfnrt", values = "\"\\/\b\f\n\r\t";
+    const char name = at_ + 1 < text_.size() ? text_[at_ + 1] : '\0';
+    if (name == 'u') {
+      const auto code = hex4(at_ + 2);
+      if (!code) return error("\\u needs four hexadecimal digits");
+      const bool high = *code >= 0xD800 && *code <= 0xDBFF, low = *code >= 0xDC00 && *code <= 0xDFFF;
+      if (high && text_.substr(at_ + 6).starts_with("\\u")) {
+        const auto second = hex4(at_ + 8);
+        if (second && *second >= 0xDC00 && *second <= 0xDFFF) {
+          append_utf8(out, 0x10000 + ((*code - 0xD800) << 10) + (*second - 0xDC00));
+          at_ += 12;
+          return {};
+        }
+      }
+      if ((high || low) && !rules_.replace_lone_surrogates) return error("a lone surrogate is no character");
+      append_utf8(out, high || low ? 0xFFFD : *code);
+      at_ += 6;
+      return {};
+    }
+    const std::size_t which = name == '\0' ? std::string_view::npos : names.find(name);
+    if (which == std::string_view::npos) return error("unknown escape");
+    out += values[which];
+    at_ += 2;
+    return {};
+  }
+
+  std::optional<std::uint32_t> hex4(std::size_t at) const {
+    if (at > text_.size() || text_.size() - at < 4) return std::nullopt;
+    std::uint32_t code = 0;
+    for (const char c : text_.substr(at, 4)) {
+      const char lower = static_cast<char>(c | 0x20);
+      if (is_digit(c)) {
+        code = code * 16 + static_cast<std::uint32_t>(c - '0');
+      } else if (lower >= 'a' && lower <= 'f') {
+        code = code * 16 + static_cast<std::uint32_t>(lower - 'a' + 10);
+      } else {
+        return std::nullopt;
+      }
+    }
+    return code;
+  }
+
+  std::string_view text_, what_;
+  JsonRules rules_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+Expected<Json> parse_json(std::string_view text, std::string_view what, const JsonRules& rules) {
+  return Parser(text, what, rules).document();
+}
+
+}  // namespace cachalot
