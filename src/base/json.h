@@ -21,9 +21,17 @@ namespace cachalot {
 
 enum class JsonSpacing { compact, spaced };  // {"a":1,"b":2} or {"a": 1, "b": 2}, always one line
 
+// A template only so that it may be named before Json is complete.
+template <class Value>
+struct JsonMember {
+  std::string key;
+  Value value;
+  bool operator==(const JsonMember&) const = default;
+};
+
 class Json {
  public:
-  struct Member;  // {key, value}, below
+  using Member = JsonMember<Json>;
   enum class Kind { null, boolean, number, string, array, object };
 
   Json() = default;
@@ -81,12 +89,6 @@ class Json {
 
   // In the order of Kind.
   std::variant<std::nullptr_t, bool, Number, std::string, std::vector<Json>, std::vector<Member>> value_;
-};
-
-struct Json::Member {
-  std::string key;
-  Json value;
-  bool operator==(const Member&) const = default;
 };
 
 struct JsonRules {
