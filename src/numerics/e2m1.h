@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fp4 e2m1 (spec 7): 0, .5, 1, 1.5, 2, 3, 4, 6 and their negatives, in four bits. Two codes a byte, the low nibble is the even index.
+// fp4 e2m1 (spec 7): 0, .5, 1, 1.5, 2, 3, 4, 6 and their negatives, in four bits. Two codes a byte, the low nibble is
+// the even index.
 #pragma once
 
 #include <array>

@@ -33,11 +33,16 @@ void pack_e2m1(std::span<const float> group, float scale, std::uint8_t* packed) 
 
 const char* name(RowFormat f) {
   switch (f) {
-    case RowFormat::f32: return "f32";
-    case RowFormat::bf16: return "bf16";
-    case RowFormat::e4m3_e8m0_32: return "e4m3 + ue8m0 per 32";
-    case RowFormat::e2m1_e4m3_16: return "e2m1 + e4m3 per 16";
-    case RowFormat::e2m1_e8m0_32: return "e2m1 + ue8m0 per 32";
+    case RowFormat::f32:
+      return "f32";
+    case RowFormat::bf16:
+      return "bf16";
+    case RowFormat::e4m3_e8m0_32:
+      return "e4m3 + ue8m0 per 32";
+    case RowFormat::e2m1_e4m3_16:
+      return "e2m1 + e4m3 per 16";
+    case RowFormat::e2m1_e8m0_32:
+      return "e2m1 + ue8m0 per 32";
   }
   return "?";
 }
@@ -68,14 +73,17 @@ void encode_row(RowFormat f, std::span<const float> values, std::uint8_t* codes,
   const std::int64_t group = group_size(f);
   check(width % group == 0, "a packed row has whole groups");
   switch (f) {
-    case RowFormat::f32: std::memcpy(codes, values.data(), values.size_bytes()); return;
+    case RowFormat::f32:
+      std::memcpy(codes, values.data(), values.size_bytes());
+      return;
     case RowFormat::bf16:
       for (std::size_t i = 0; i < values.size(); ++i) {
         const bf16 v = to_bf16(values[i]);
         std::memcpy(codes + 2 * i, &v, 2);
       }
       return;
-    default: break;
+    default:
+      break;
   }
   for (std::int64_t g = 0; g < width / group; ++g) {
     const auto part = values.subspan(static_cast<std::size_t>(g * group), static_cast<std::size_t>(group));
@@ -90,16 +98,24 @@ void decode_row(RowFormat f, const std::uint8_t* codes, const std::uint8_t* scal
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto at = static_cast<std::int64_t>(i);
     switch (f) {
-      case RowFormat::f32: std::memcpy(&values[i], codes + 4 * i, 4); break;
+      case RowFormat::f32:
+        std::memcpy(&values[i], codes + 4 * i, 4);
+        break;
       case RowFormat::bf16: {
         bf16 v;
         std::memcpy(&v, codes + 2 * i, 2);
         values[i] = to_float(v);
         break;
       }
-      case RowFormat::e4m3_e8m0_32: values[i] = to_float(e4m3{codes[i]}) * to_float(e8m0{scales[i / 32]}); break;
-      case RowFormat::e2m1_e4m3_16: values[i] = e2m1_value[e2m1_code(codes, at)] * to_float(e4m3{scales[i / 16]}); break;
-      case RowFormat::e2m1_e8m0_32: values[i] = e2m1_value[e2m1_code(codes, at)] * to_float(e8m0{scales[i / 32]}); break;
+      case RowFormat::e4m3_e8m0_32:
+        values[i] = to_float(e4m3{codes[i]}) * to_float(e8m0{scales[i / 32]});
+        break;
+      case RowFormat::e2m1_e4m3_16:
+        values[i] = e2m1_value[e2m1_code(codes, at)] * to_float(e4m3{scales[i / 16]});
+        break;
+      case RowFormat::e2m1_e8m0_32:
+        values[i] = e2m1_value[e2m1_code(codes, at)] * to_float(e8m0{scales[i / 32]});
+        break;
     }
   }
 }

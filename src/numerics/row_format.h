@@ -20,10 +20,13 @@ enum class RowFormat : std::uint8_t {
 constexpr std::int64_t group_size(RowFormat f) {
   switch (f) {
     case RowFormat::f32:
-    case RowFormat::bf16: return 1;
-    case RowFormat::e2m1_e4m3_16: return 16;
+    case RowFormat::bf16:
+      return 1;
+    case RowFormat::e2m1_e4m3_16:
+      return 16;
     case RowFormat::e4m3_e8m0_32:
-    case RowFormat::e2m1_e8m0_32: return 32;
+    case RowFormat::e2m1_e8m0_32:
+      return 32;
   }
   return 1;
 }
@@ -31,11 +34,15 @@ constexpr std::int64_t group_size(RowFormat f) {
 // Bytes of a row's codes, and of its scales, which stand in a plane of their own.
 constexpr std::int64_t code_bytes(RowFormat f, std::int64_t width) {
   switch (f) {
-    case RowFormat::f32: return 4 * width;
-    case RowFormat::bf16: return 2 * width;
-    case RowFormat::e4m3_e8m0_32: return width;
+    case RowFormat::f32:
+      return 4 * width;
+    case RowFormat::bf16:
+      return 2 * width;
+    case RowFormat::e4m3_e8m0_32:
+      return width;
     case RowFormat::e2m1_e4m3_16:
-    case RowFormat::e2m1_e8m0_32: return width / 2;
+    case RowFormat::e2m1_e8m0_32:
+      return width / 2;
   }
   return 0;
 }
@@ -49,9 +56,10 @@ const char* name(RowFormat f);
 void encode_row(RowFormat f, std::span<const float> values, std::uint8_t* codes, std::uint8_t* scales);
 void decode_row(RowFormat f, const std::uint8_t* codes, const std::uint8_t* scales, std::span<float> values);
 
-// The quantizers of one group (spec 7): scale first, then the codes. Exposed for the operators that want codes and scale apart.
-std::uint8_t quantize_e4m3_e8m0(std::span<const float> group, std::uint8_t* codes);       // returns the ue8m0 scale code
-std::uint8_t quantize_e2m1_e8m0(std::span<const float> group, std::uint8_t* packed);      // returns the ue8m0 scale code
-std::uint8_t quantize_e2m1_e4m3(std::span<const float> group, std::uint8_t* packed);      // returns the e4m3 scale code
+// The quantizers of one group (spec 7): scale first, then the codes. Exposed for the operators that want codes and
+// scale apart.
+std::uint8_t quantize_e4m3_e8m0(std::span<const float> group, std::uint8_t* codes);   // returns the ue8m0 scale code
+std::uint8_t quantize_e2m1_e8m0(std::span<const float> group, std::uint8_t* packed);  // returns the ue8m0 scale code
+std::uint8_t quantize_e2m1_e4m3(std::span<const float> group, std::uint8_t* packed);  // returns the e4m3 scale code
 
 }  // namespace cachalot

@@ -7,7 +7,7 @@
 namespace cachalot {
 namespace {
 
-constexpr std::int64_t alignment = 64;             // a cache line, and the widest vector register
+constexpr std::int64_t alignment = 64;  // a cache line, and the widest vector register
 constexpr std::int64_t smallest_block = 1 << 20;
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scratch of a step: memory that is taken in order and given back in order, and asked from the system only when it grows.
+// Scratch of a step: memory that is taken in order and given back in order, and asked from the system only when it
+// grows.
 #pragma once
 
 #include <array>

@@ -30,11 +30,12 @@ struct PackedRows {
   }
 };
 
-// Rows cut into pages of equal size; the pages stand anywhere. In a page the codes of all its rows come before the scales.
+// Rows cut into pages of equal size; the pages stand anywhere. In a page the codes of all its rows come before the
+// scales.
 struct PagedRows {
   RowFormat format = RowFormat::bf16;
   std::int64_t width = 0;
-  std::int64_t rows = 0;       // readable ones; the last page may hold fewer than page_rows
+  std::int64_t rows = 0;  // readable ones; the last page may hold fewer than page_rows
   std::int64_t page_rows = 1;
   std::span<const std::uint8_t* const> pages;
 

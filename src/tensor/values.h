@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values: real numbers whose element type is known at run time, bf16 or f32.
 //
-// The activations of a step are bf16 in `released` numerics and f32 in `f32` numerics (spec 8), and no operator asks which:
-// it computes in a wider type and stores. Storing into a bf16 view rounds, once, and that is where spec 7's rounding points are.
+// The activations of a step are bf16 in `released` numerics and f32 in `f32` numerics (spec 8), and no operator asks
+// which: it computes in a wider type and stores. Storing into a bf16 view rounds, once, and that is where spec 7's
+// rounding points are.
 #pragma once
 
 #include <array>
@@ -36,11 +37,9 @@ class BasicValues {
       : BasicValues(v.data(), DType::f32, v.shape(), v.strides()) {}
   BasicValues(View<std::conditional_t<writable, bf16, const bf16>, N> v)
       : BasicValues(v.data(), DType::bf16, v.shape(), v.strides()) {}
-  BasicValues(View<float, N> v)
-    requires(!writable)
-      : BasicValues(v.data(), DType::f32, v.shape(), v.strides()) {}
-  BasicValues(BasicValues<N, true> v)
-    requires(!writable)
+  BasicValues(View<float, N> v) requires(!writable) : BasicValues(v.data(), DType::f32, v.shape(), v.strides()) {}
+  template <bool other>
+  requires(other && !writable) BasicValues(BasicValues<N, other> v)
       : BasicValues(v.data(), v.type(), v.shape(), v.strides()) {}
 
   DType type() const { return type_; }
@@ -52,9 +51,7 @@ class BasicValues {
   Void* data() const { return bytes_.data(); }
 
   // One entry along the first axis.
-  BasicValues<N - 1, writable> operator[](std::int64_t i) const
-    requires(N > 1)
-  {
+  BasicValues<N - 1, writable> operator[](std::int64_t i) const requires(N > 1) {
     const auto v = bytes_[i];
     return BasicValues<N - 1, writable>(at(i * strides()[0]), type_, v.shape(), v.strides());
   }
@@ -72,15 +69,11 @@ class BasicValues {
   }
   bool dense() const { return strides() == BasicValues(data(), type_, shape()).strides(); }
 
-  float load(std::int64_t i) const
-    requires(N == 1)
-  {
+  float load(std::int64_t i) const requires(N == 1) {
     return is_bf16() ? to_float(typed<bf16>()[i]) : typed<float>()[i];
   }
   // Rounds once, to nearest even, to the view's type.
-  void store(std::int64_t i, double v) const
-    requires(N == 1 && writable)
-  {
+  void store(std::int64_t i, double v) const requires(N == 1 && writable) {
     if (is_bf16()) {
       typed<bf16>()[i] = to_bf16(v);
     } else {

@@ -29,8 +29,8 @@ class View {
   }
 
   template <class U>
-    requires(std::is_same_v<T, const U>)
-  View(View<U, N> other) : data_(other.data()), shape_(other.shape()), stride_(other.strides()) {}
+  requires(std::is_same_v<T, const U>) View(View<U, N> other)
+      : data_(other.data()), shape_(other.shape()), stride_(other.strides()) {}
 
   T* data() const { return data_; }
   const std::array<std::int64_t, N>& shape() const { return shape_; }
@@ -59,17 +59,11 @@ class View {
     return View(data_ + first * stride_[0], shape, stride_);
   }
 
-  std::span<T> span() const
-    requires(N == 1)
-  {
-    return {data_, static_cast<std::size_t>(shape_[0])};
-  }
+  std::span<T> span() const requires(N == 1) { return {data_, static_cast<std::size_t>(shape_[0])}; }
 
  private:
   static constexpr std::size_t index(int axis) { return static_cast<std::size_t>(axis); }
-  static std::array<std::int64_t, N - 1> tail(const std::array<std::int64_t, N>& a)
-    requires(N > 1)
-  {
+  static std::array<std::int64_t, N - 1> tail(const std::array<std::int64_t, N>& a) requires(N > 1) {
     std::array<std::int64_t, N - 1> t;
     for (std::size_t i = 1; i < a.size(); ++i) t[i - 1] = a[i];
     return t;

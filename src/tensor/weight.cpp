@@ -12,15 +12,21 @@ Weight Weight::rows(std::int64_t first, std::int64_t count) const {
   std::int64_t row_bytes = 0;
   std::int64_t scale_row = first;
   switch (format) {
-    case WeightFormat::f32: row_bytes = 4 * in; break;
+    case WeightFormat::f32:
+      row_bytes = 4 * in;
+      break;
     case WeightFormat::f16:
-    case WeightFormat::bf16: row_bytes = 2 * in; break;
+    case WeightFormat::bf16:
+      row_bytes = 2 * in;
+      break;
     case WeightFormat::e4m3_block32:
       check(first % 32 == 0, "a cut through a 32 x 32 scale block");
       row_bytes = in;
       scale_row = first / 32;
       break;
-    case WeightFormat::e2m1_row32: row_bytes = in / 2; break;
+    case WeightFormat::e2m1_row32:
+      row_bytes = in / 2;
+      break;
   }
   w.data = static_cast<const std::uint8_t*>(data) + first * row_bytes;
   if (scale != nullptr) w.scale = scale + scale_row * scale_columns();

@@ -17,7 +17,7 @@ enum class WeightFormat : std::uint8_t {
   f16,
   bf16,
   e4m3_block32,  // one ue8m0 scale per block of 32 × 32: scale [⌈out/32⌉, ⌈in/32⌉]
-  e2m1_row32,    // two codes a byte along `in`, low nibble first; one ue8m0 scale per row and 32 of `in`: [out, ⌈in/32⌉]
+  e2m1_row32,  // two codes a byte along `in`, low nibble first; one ue8m0 scale per row and 32 of `in`: [out, ⌈in/32⌉]
 };
 
 struct Weight {
@@ -35,10 +35,14 @@ struct Weight {
   float code(std::int64_t row, std::int64_t column) const {
     const std::int64_t i = row * in + column;
     switch (format) {
-      case WeightFormat::f32: return static_cast<const float*>(data)[i];
-      case WeightFormat::f16: return to_float(static_cast<const f16*>(data)[i]);
-      case WeightFormat::bf16: return to_float(static_cast<const bf16*>(data)[i]);
-      case WeightFormat::e4m3_block32: return to_float(static_cast<const e4m3*>(data)[i]);
+      case WeightFormat::f32:
+        return static_cast<const float*>(data)[i];
+      case WeightFormat::f16:
+        return to_float(static_cast<const f16*>(data)[i]);
+      case WeightFormat::bf16:
+        return to_float(static_cast<const bf16*>(data)[i]);
+      case WeightFormat::e4m3_block32:
+        return to_float(static_cast<const e4m3*>(data)[i]);
       case WeightFormat::e2m1_row32:
         return e2m1_value[e2m1_code(static_cast<const std::uint8_t*>(data) + row * (in / 2), column)];
     }

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// A backend is a table of operators, chosen once. Putting one entry back to the reference is how a wrong kernel is
+// found. Window slots and Engram hashes are not here: they are whole-number functions that every backend shares.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "ops/attention/candidates/candidates.h"
+#include "ops/attention/compressor/compressor.h"
+#include "ops/attention/indexer/indexer.h"
+#include "ops/attention/output_projection/output_projection.h"
+#include "ops/attention/selection/selection.h"
+#include "ops/attention/sparse_attention/sparse_attention.h"
+#include "ops/dspark/confidence_head/confidence_head.h"
+#include "ops/dspark/markov_head/markov_head.h"
+#include "ops/encode/encode_rows.h"
+#include "ops/engram/gate/gate.h"
+#include "ops/hyper_connections/fold/fold.h"
+#include "ops/hyper_connections/mix/mix.h"
+#include "ops/hyper_connections/sinkhorn/sinkhorn.h"
+#include "ops/hyper_connections/unfold/unfold.h"
+#include "ops/linear/linear.h"
+#include "ops/lookup/lookup.h"
+#include "ops/moe/combine/combine.h"
+#include "ops/moe/expert_ffn/expert_ffn.h"
+#include "ops/moe/router/router.h"
+#include "ops/norm/rms_norm.h"
+#include "ops/rope/rope.h"
+#include "ops/sampling/argmax.h"
+
+namespace cachalot {
+
+struct Backend {
+  const char* name;
+  void (*linear)(Context&, const LinearArgs&);
+  void (*rms_norm)(Context&, const RmsNormArgs&);
+  void (*rope)(Context&, const RopeArgs&);
+  void (*lookup)(Context&, const LookupArgs&);
+  void (*encode_rows)(Context&, const EncodeRowsArgs&);
+  void (*argmax)(Context&, const ArgmaxArgs&);
+  void (*compressor)(Context&, const CompressorArgs&);
+  void (*indexer)(Context&, const IndexerArgs&);
+  void (*candidates)(Context&, const CandidatesArgs&);
+  void (*selection)(Context&, const SelectionArgs&);
+  void (*sparse_attention)(Context&, const SparseAttentionArgs&);
+  void (*output_projection)(Context&, const OutputProjectionArgs&);
+  void (*router)(Context&, const RouterArgs&);
+  void (*expert_ffn)(Context&, const ExpertFfnArgs&);
+  void (*combine)(Context&, const CombineArgs&);
+  void (*mix)(Context&, const MixArgs&);
+  void (*sinkhorn)(Context&, const SinkhornArgs&);
+  void (*fold)(Context&, const FoldArgs&);
+  void (*unfold)(Context&, const UnfoldArgs&);
+  void (*engram_gate)(Context&, const EngramGateArgs&);
+  void (*markov_head)(Context&, const MarkovHeadArgs&);
+  void (*confidence_head)(Context&, const ConfidenceHeadArgs&);
+};
+
+// The entries in the table's order, as `cachalot inspect --backends` lists them.
+inline constexpr std::array<std::string_view, 22> operator_names = {"linear",
+                                                                    "rms_norm",
+                                                                    "rope",
+                                                                    "lookup",
+                                                                    "encode_rows",
+                                                                    "argmax",
+                                                                    "compressor",
+                                                                    "indexer",
+                                                                    "candidates",
+                                                                    "selection",
+                                                                    "sparse_attention",
+                                                                    "output_projection",
+                                                                    "router",
+                                                                    "expert_ffn",
+                                                                    "combine",
+                                                                    "mix",
+                                                                    "sinkhorn",
+                                                                    "fold",
+                                                                    "unfold",
+                                                                    "engram_gate",
+                                                                    "markov_head",
+                                                                    "confidence_head"};
+
+const Backend& reference_backend();  // scalar; the truth
+
+}  // namespace cachalot

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adds the Engram value to each residual copy, as far as the copy's gate opens. Source: spec 5.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/context.h"
+#include "tensor/values.h"
+#include "tensor/view.h"
+
+namespace cachalot {
+
+struct EngramGateArgs {
+  ConstValues<3> h;         // [rows, hc, dim]
+  ConstValues<2> kv;        // [rows, (hc + 1) · dim]: hc keys, then one value
+  ConstValues<2> q_weight;  // [hc, dim]
+  ConstValues<2> k_weight;  // [hc, dim]
+  float eps;
+  View<const std::uint8_t, 1> image;  // [rows], 1 = row of an image span: its gate is 0
+  View<float, 2> gate;                // [rows, hc]
+  Values<3> out;                      // [rows, hc, dim]; may be h itself
+};
+
+// Numerics: q_weight · k_weight rounded to f32; sums in double; dot, gate f32; h + gate · value rounded once at the
+// store.
+void engram_gate_ref(Context& context, const EngramGateArgs& args);
+
+}  // namespace cachalot

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Projects the residual copies to the raw numbers of a hyper-connection: m = (fn · x) · rsqrt(mean(x²) + eps). Source:
+// spec 2, steps 1 and 2.
+#pragma once
+
+#include "ops/context.h"
+#include "tensor/values.h"
+#include "tensor/view.h"
+#include "tensor/weight.h"
+
+namespace cachalot {
+
+struct MixArgs {
+  ConstValues<3> h;      // [rows, hc, dim]; x is its row flattened, with ONE statistic over all hc · dim values
+  Weight fn;             // [(2 + hc) · hc, hc · dim], f32
+  float eps;             // norm_eps
+  View<float, 2> mixes;  // [rows, (2 + hc) · hc]
+};
+
+// Numerics: double, one rounding to f32.
+void mix_ref(Context& context, const MixArgs& args);
+
+}  // namespace cachalot

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns the raw numbers of a hyper-connection into pre, post and comb. Source: spec 2, step 3.
+#pragma once
+
+#include "ops/context.h"
+#include "tensor/values.h"
+#include "tensor/view.h"
+
+namespace cachalot {
+
+struct SinkhornArgs {
+  View<const float, 2> mixes;  // [rows, (2 + hc) · hc]: pre | post | comb
+  View<const float, 1> base;   // [(2 + hc) · hc]
+  View<const float, 1> scale;  // [3]: of pre, post, comb
+  int iterations;              // hc_sinkhorn_iters; the first is a softmax over rows, each ends on columns
+  float eps;                   // hc_eps
+  View<float, 2> pre;          // [rows, hc]: sigmoid + eps
+  View<float, 2> post;         // [rows, hc]: 2 · sigmoid
+  View<float, 3> comb;         // [rows, hc, hc]: first axis the copy read, second the copy written (unfold.h)
+};
+
+// Numerics: double, one rounding to f32.
+void sinkhorn_ref(Context& context, const SinkhornArgs& args);
+
+}  // namespace cachalot

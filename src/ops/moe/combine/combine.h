@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sum of a row's experts, in an order that batching can't change: expert number ascending, the shared expert last.
+// Source: spec 4.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/context.h"
+#include "tensor/values.h"
+#include "tensor/view.h"
+
+namespace cachalot {
+
+struct CombineArgs {
+  ConstValues<3> routed;               // [rows, top_k, dim]
+  View<const std::int32_t, 2> expert;  // [rows, top_k], all different in a row
+  ConstValues<2> shared;               // [rows, dim]
+  Values<2> out;                       // [rows, dim]
+};
+
+// Numerics: sum in the order above, in double, one rounding at the store.
+void combine_ref(Context& context, const CombineArgs& args);
+
+}  // namespace cachalot
