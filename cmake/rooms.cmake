@@ -1,16 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-# A room (a folder of src/) becomes the library cachalot_<room>, its *_test.cpp one test program, its *_fuzz.cpp fuzzers.
+# A room (a folder of src/) becomes the library cachalot_<room>. Its *_test.cpp and *_fuzz.cpp are left to tests/CMakeLists.txt.
 
 add_library(cachalot_flags INTERFACE)
 target_compile_options(cachalot_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow $<$<BOOL:${CACHALOT_WERROR}>:-Werror>)
-target_include_directories(cachalot_flags INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_BINARY_DIR}/generated)
+target_include_directories(cachalot_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
 # The bits of a result must not depend on which compiler fused a multiply with an add.
 target_compile_options(cachalot_flags INTERFACE -ffp-contract=off)
+# Assertions show file and line; the same source gives the same binary in whatever folder it was checked out.
+target_compile_options(cachalot_flags INTERFACE -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
 if(CACHALOT_SANITIZE)
   target_compile_options(cachalot_flags INTERFACE -fsanitize=${CACHALOT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_compile_definitions(cachalot_flags INTERFACE _GLIBCXX_ASSERTIONS)
   target_link_options(cachalot_flags INTERFACE -fsanitize=${CACHALOT_SANITIZE})
 endif()
+if(CACHALOT_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "CACHALOT_FUZZ needs clang (libFuzzer is part of it), found ${CMAKE_CXX_COMPILER_ID}: use `cmake --preset fuzz`")
+  endif()
+  target_compile_options(cachalot_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
+# cachalot_room(NAME DEPENDENCY...): every room but base also gets base.
 function(cachalot_room room)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS src/${room}/*.cpp)
   set(tests ${sources})
