@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole file, mapped read-only into memory. Pages come from disk when they are first read.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+#include "base/expected.h"
+
+namespace cachalot {
+
+class MappedFile {
+ public:
+  // Errors: Errc::missing where there is no such file, Errc::io for the rest, with the system's words. An empty file is
+  // fine.
+  static Expected<MappedFile> open(const std::filesystem::path& path);
+
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  const std::filesystem::path& path() const { return path_; }
+  std::span<const std::byte> bytes() const {
+    return {data_, size_};
+  }  // starts on a page; stays where it is when *this moves
+  std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
+  std::size_t size() const { return size_; }
+
+ private:
+  MappedFile(std::filesystem::path path, const std::byte* data, std::size_t size)
+      : path_(std::move(path)), data_(data), size_(size) {}
+
+  std::filesystem::path path_;
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace cachalot
