@@ -37,7 +37,8 @@ int main(int argc, char** argv) {
   int replayed = 0;
   for (int i = 1; i < argc; ++i) {
     if (!fs::is_directory(argv[i])) {
-      std::fprintf(stderr, "%s: no such folder; a fuzz target needs at least one file of a good input there\n", argv[i]);
+      std::fprintf(stderr, "%s: no such folder; a fuzz target needs at least one file of a good input there\n",
+                   argv[i]);
       return 1;
     }
     for (const fs::path& file : files_in_order(argv[i])) {
@@ -45,7 +46,8 @@ int main(int argc, char** argv) {
       std::fflush(stdout);  // so that the last line before a crash names the input
       const std::vector<std::uint8_t> whole = bytes_of(file);
       LLVMFuzzerTestOneInput(whole.data(), whole.size());
-      const std::vector<std::uint8_t> half(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(whole.size() / 2));
+      const std::vector<std::uint8_t> half(whole.begin(),
+                                           whole.begin() + static_cast<std::ptrdiff_t>(whole.size() / 2));
       LLVMFuzzerTestOneInput(half.data(), half.size());
       ++replayed;
     }

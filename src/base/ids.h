@@ -8,8 +8,8 @@
 namespace cachalot {
 
 enum class TokenId : std::int32_t {};
-enum class Layer : std::int32_t {};      // 0 .. layers - 1, then the draft stages
-enum class Position : std::int64_t {};   // from 0 at the sequence's start
+enum class Layer : std::int32_t {};     // 0 .. layers - 1, then the draft stages
+enum class Position : std::int64_t {};  // from 0 at the sequence's start
 
 template <class E>
 constexpr auto raw(E e) {

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Plants a fault of each kind in a small tree and wants the check to find it, and nothing where there is none."""
+import pathlib
+import tempfile
+import unittest
+
+import check_docs
+import check_file_size
+import check_includes
+import check_operators
+import check_spdx
+import check_words
+
+TAG = "// SPDX-License-Identifier: Apache-2.0\n"
+
+
+class Checks(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+
+    def write(self, path, text):
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def expect(self, check, *parts):
+        """One fault for each of parts, in order, that contains it."""
+        found = list(check.faults(self.root))
+        self.assertEqual(len(found), len(parts), found)
+        for fault, part in zip(found, parts):
+            self.assertIn(part, fault)
+
+    def test_a_room_may_include_itself_base_and_its_neighbours(self):
+        self.write("src/ops/a.cpp", '#include <vector>\n#include "ops/b.h"\n#include "base/check.h"\n#include "tensor/view.h"\n')
+        self.write("src/cli/run.cpp", '#include "version.h"\n#include "engine/engine.h"\n')
+        self.expect(check_includes)
+
+    def test_an_include_of_a_room_to_the_right_is_found(self):
+        self.write("src/ops/a.cpp", '#include "tensor/view.h"\n#include "model/layer.h"\n')
+        self.expect(check_includes, "a.cpp:2: ops may not include model")
+
+    def test_base_may_include_nothing_else(self):
+        self.write("src/base/a.h", '#include "tensor/view.h"\n')
+        self.expect(check_includes, "base may not include tensor")
+
+    def test_a_path_that_does_not_start_at_src_is_found(self):
+        self.write("src/ops/a.cpp", '#include "b.h"\n#include "../kv/ring.h"\n')
+        self.expect(check_includes, '"b.h" is not a path', '"../kv/ring.h" is not a path')
+
+    def test_a_folder_that_is_no_room_is_found(self):
+        self.write("src/util/a.h", "")
+        self.expect(check_includes, "no room is called util")
+
+    def test_only_the_command_line_knows_the_version(self):
+        self.write("src/engine/a.cpp", '#include "version.h"\n')
+        self.expect(check_includes, "only src/cli may include version.h")
+
+    def test_a_file_of_401_lines_is_found_and_one_of_400_is_not(self):
+        self.write("src/a.cpp", "\n" * 400)
+        self.write("src/b.cpp", "\n" * 401)
+        self.expect(check_file_size, "b.cpp: 401 lines")
+
+    def test_a_long_file_with_a_reason_passes(self):
+        self.write("src/a.cpp", "\n" * 401)
+        self.write("tools/long_files.txt", "src/a.cpp a table made by a tool\n")
+        self.expect(check_file_size)
+
+    def test_an_excuse_without_reason_or_without_need_is_found(self):
+        self.write("src/a.cpp", "\n" * 401)
+        self.write("tools/long_files.txt", "src/a.cpp\nsrc/gone.cpp it was long once\n")
+        self.expect(check_file_size, "gives no reason", "src/gone.cpp is no file of more than")
+
+    def test_test_data_and_build_output_are_not_looked_at(self):
+        self.write("tests/golden/a.py", "\n" * 500)
+        self.write("build/release/a.cpp", "\n" * 500)
+        self.expect(check_file_size)
+        self.expect(check_spdx)
+
+    def test_code_without_a_licence_line_is_found(self):
+        self.write("src/good.cpp", TAG)
+        self.write("good.sh", "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n")
+        self.write("script", "#!/bin/sh\necho\n")
+        self.write("src/bad.h", "#pragma once\n" + TAG)
+        self.expect(check_spdx, "script", "bad.h")
+
+    def test_a_place_on_one_machine_is_found(self):
+        self.write("docs/a.md", "run it in " + "/ho" + "me/me\n")
+        self.write("docs/b.md", "see https://example.org" + "/wo" + "rk/ and src" + "/wo" + "rk/\n")
+        self.expect(check_words, "a.md:1")
+
+    def operator(self, folder, name, code="_ref.cpp", test=True):
+        self.write(f"src/ops/{folder}/{name}.h", TAG)
+        self.write(f"src/ops/{folder}/{name}{code}", TAG)
+        if test:
+            self.write(f"src/ops/{folder}/{name}_test.cpp", TAG)
+
+    def table(self, *entries):
+        lines = "".join(f"  void (*{entry})(Context&, const Args&);\n" for entry in entries)
+        names = ", ".join(f'"{entry}"' for entry in entries)
+        self.write("src/ops/backend.h", f"{lines}operator_names = {{{names}}};\n")
+
+    def test_whole_operators_and_pure_functions_pass(self):
+        self.operator("linear", "linear")
+        self.operator("engram/gate", "gate")
+        self.operator("engram/hash", "hash", code=".cpp")
+        self.table("linear", "engram_gate")
+        self.write("src/ops/README.md", "`linear` `engram/gate` `engram/hash`")
+        self.expect(check_operators)
+
+    def test_an_operator_without_test_line_or_entry_is_found(self):
+        self.operator("linear", "linear", test=False)
+        self.table("rope")
+        self.expect(check_operators, "no linear_test.cpp", "no line for `linear`", "no entry linear", "contract of rope")
+
+    def test_an_operator_without_code_is_found(self):
+        self.operator("rope", "rope", code="_cpu.cpp")
+        self.table("rope")
+        self.write("src/ops/README.md", "`rope`")
+        self.expect(check_operators, "no rope_ref.cpp (operator) and no rope.cpp")
+
+    def test_names_that_differ_from_the_table_are_found(self):
+        self.operator("rope", "rope")
+        self.write("src/ops/README.md", "`rope`")
+        self.write("src/ops/backend.h", 'void (*rope)(Context&, const RopeArgs&);\noperator_names = {"ropes"};\n')
+        self.expect(check_operators, "operator_names does not repeat")
+
+    def spec(self):
+        self.write("docs/spec/model.md", "# The model\n## 3. Attention\n### 3.5 Sparse attention\n## 7. Formats\n")
+        self.write("docs/spec/tokenizer.md", "## 2. Encoding\n")
+        self.write("src/ops/README.md", "what it is for\n")
+
+    def test_cited_sections_that_exist_pass(self):
+        self.spec()
+        self.write("src/ops/a.h", "// Source: spec 3.5, 7. Also tokenizer.md section 2.\n")
+        self.expect(check_docs)
+
+    def test_cited_sections_that_do_not_exist_are_found_across_lines(self):
+        self.spec()
+        self.write("src/ops/a.h", "// Source: spec\n// 3.6. Also tokenizer.md 4.\n")
+        self.expect(check_docs, "section 3.6 of docs/spec/model.md", "section 4 of docs/spec/tokenizer.md")
+
+    def test_a_dead_link_is_found(self):
+        self.spec()
+        self.write("README.md", "[good](docs/spec/model.md#x) [far](https://example.org) [dead](docs/gone.md) `[code](no)`\n")
+        self.expect(check_docs, "docs/gone.md leads nowhere")
+
+    def test_a_room_without_readme_or_with_a_long_one_is_found(self):
+        self.spec()
+        self.write("src/kv/ring.h", TAG)
+        self.write("src/model/README.md", "line\n" * 31)
+        self.expect(check_docs, "kv: no README.md", "more than 30 lines")
+
+
+if __name__ == "__main__":
+    unittest.main()
