@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything one sequence remembers, addressed by position. A step reads it, writes new groups behind what is committed,
+// and commits at its end; a step that fails has left no trace that anybody reads.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/expected.h"
+#include "kv/paged_store.h"
+#include "kv/state_shape.h"
+#include "kv/window_ring.h"
+
+namespace cachalot {
+
+// What a finished step hands over for one sequence; row 0 is position length().
+struct StepState {
+  std::int64_t rows = 0;
+  std::span<const PackedRows> window;        // per ring: [rows, head_dim]
+  std::span<const float* const> group_kv;    // per source: [rows, head_dim]; null where the ratio is 1
+  std::span<const float* const> group_score; // likewise
+  std::span<const std::int32_t> token_class; // [rows]
+  std::span<const std::uint8_t> dead;        // [rows], 1 = takes no part in n-grams
+  int published = -1;                        // source that published index keys last, -1 = none in this step (spec 10)
+};
+
+class Sequence {
+ public:
+  explicit Sequence(const StateShape& shape);
+  Sequence(Sequence&&) = default;
+  Sequence& operator=(Sequence&&) = default;
+
+  const StateShape& shape() const { return shape_; }
+  std::int64_t length() const { return length_; }  // committed positions
+
+  // Forgets the positions from `length` on. Errc::range when that is further back than the slack: the window is gone.
+  // The slack is counted from the greatest length the sequence has had.
+  Status truncate(std::int64_t length);
+
+  PackedRows ring(std::int64_t layer) const { return rings_[static_cast<std::size_t>(layer)].view(); }
+
+  // Groups below `groups` of a source (numbered as in shape().sources).
+  PagedRows compressed(std::int64_t source, std::int64_t groups) const { return at(source).compressed.view(groups); }
+  PagedRows index_keys(std::int64_t source, std::int64_t groups) const { return at(source).index_keys.view(groups); }
+
+  // Where a step writes a group that it completes; nobody sees it before the commit makes its positions part of the sequence.
+  RowSlot compressed_slot(std::int64_t source, std::int64_t group) { return at(source).compressed.slot(group); }
+  RowSlot index_key_slot(std::int64_t source, std::int64_t group) { return at(source).index_keys.slot(group); }
+
+  // Compressor inputs of a committed position of an unfinished group (or one that a truncation may reopen): [head_dim] each.
+  const float* group_kv(std::int64_t source, std::int64_t position) const { return input(source, position); }
+  const float* group_score(std::int64_t source, std::int64_t position) const {
+    return input(source, position) + shape_.head_dim;
+  }
+
+  // Class and dead flag of a committed position, at most history + slack back.
+  std::int32_t token_class(std::int64_t position) const { return class_[history_slot(position)]; }
+  std::uint8_t dead(std::int64_t position) const { return dead_[history_slot(position)]; }
+
+  int published_source() const { return published_; }
+
+  void commit(const StepState& step);
+
+  // Bytes that grow with the sequence, and those that do not.
+  std::int64_t page_bytes() const;
+  std::int64_t fixed_bytes() const;
+
+ private:
+  struct Source {
+    PagedStore compressed;
+    PagedStore index_keys;
+    std::vector<float> inputs;  // [ratio + slack, 2, head_dim]: kv, then score; empty where the ratio is 1
+  };
+
+  const Source& at(std::int64_t source) const { return sources_[static_cast<std::size_t>(source)]; }
+  Source& at(std::int64_t source) { return sources_[static_cast<std::size_t>(source)]; }
+  std::int64_t input_slots(std::int64_t source) const {
+    return shape_.sources[static_cast<std::size_t>(source)].ratio + shape_.slack;
+  }
+  const float* input(std::int64_t source, std::int64_t position) const {
+    return at(source).inputs.data() + position % input_slots(source) * 2 * shape_.head_dim;
+  }
+  std::size_t history_slot(std::int64_t position) const {
+    return static_cast<std::size_t>(position % static_cast<std::int64_t>(class_.size()));
+  }
+
+  StateShape shape_;
+  std::int64_t length_ = 0;
+  std::int64_t reachable_ = 0;  // what truncate can go back to: the rings have lost what an earlier length would read
+  int published_ = -1;
+  std::vector<WindowRing> rings_;
+  std::vector<Source> sources_;
+  std::vector<std::int32_t> class_;  // ring of history + slack positions
+  std::vector<std::uint8_t> dead_;
+};
+
+}  // namespace cachalot

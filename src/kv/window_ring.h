@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The window KV of one layer: position p in slot p mod slots. Source: spec 3.1.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tensor/packed_rows.h"
+
+namespace cachalot {
+
+class WindowRing {
+ public:
+  static constexpr RowFormat format = RowFormat::e4m3_e8m0_32;
+
+  WindowRing(std::int64_t slots, std::int64_t head_dim)
+      : slots_(slots),
+        head_dim_(head_dim),
+        bytes_(static_cast<std::size_t>(slots * (code_bytes(format, head_dim) + scale_bytes(format, head_dim)))) {}
+
+  PackedRows view() const { return {format, head_dim_, slots_, bytes_.data(), bytes_.data() + scales_at()}; }
+
+  // Copies the newest rows of `own`, whose row 0 is position `first`; older ones than the ring holds are skipped.
+  void write(std::int64_t first, const PackedRows& own);
+
+  std::int64_t bytes() const { return static_cast<std::int64_t>(bytes_.size()); }
+
+ private:
+  std::int64_t scales_at() const { return slots_ * code_bytes(format, head_dim_); }
+
+  std::int64_t slots_;
+  std::int64_t head_dim_;
+  std::vector<std::uint8_t> bytes_;  // all codes, then all scales
+};
+
+}  // namespace cachalot
