@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text model: one forward over rows, and the draft stages behind it. Source: spec 1 to 6.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/expected.h"
+#include "base/ids.h"
+#include "checkpoint/checkpoint.h"
+#include "kv/sequence.h"
+#include "model/observer.h"
+#include "model/weights.h"
+#include "ops/backend.h"
+#include "ops/engram/hash/hash.h"
+
+namespace cachalot {
+
+enum class Numerics { released, f32 };                // spec 8
+enum class IndexKeys { owner, published_slot };       // spec 10
+
+struct ModelOptions {
+  const Backend* backend = nullptr;  // null: the reference backend
+  Numerics numerics = Numerics::released;
+  IndexKeys index_keys = IndexKeys::owner;
+  bool drafts = false;  // keep the draft stages' windows filled, so that draft() can be called
+};
+
+// A row of a step: one token of one sequence. Prompt chunks, decode steps and drafts to check differ only in which rows.
+struct Row {
+  std::int32_t sequence = 0;  // index into Step::sequences
+  TokenId token{};
+  bool wants_logits = false;
+  bool image = false;                 // of an image span: routed by bias_vl, takes no part in n-grams
+  const float* embedding = nullptr;   // [dim], instead of the token's; for image spans
+};
+
+// The rows of a sequence stand together, in order of position; the first is the position at the sequence's length().
+struct Step {
+  std::span<Sequence* const> sequences;
+  std::span<const Row> rows;
+  Observer* observer = nullptr;
+};
+
+// One draft block (spec 6) per sequence.
+struct Drafts {
+  std::int64_t block = 0;
+  std::vector<TokenId> ids;         // [sequences, 1 + block]: the given token, then the drafts
+  std::vector<float> logits;        // [sequences, block, vocab]
+  std::vector<float> confidence;    // [sequences, block]
+};
+
+class Model {
+ public:
+  // token_class: [vocab], the Engram class of every token, of `classes` in all; unused where the model has no Engram.
+  // Errors: a tensor that is missing or wrong; a number of classes other than the config's (engram.md 1).
+  static Expected<Model> load(Checkpoint checkpoint, std::vector<std::int32_t> token_class, std::int64_t classes,
+                              const ModelOptions& options);
+
+  const Config& config() const { return checkpoint_.config(); }
+  const Checkpoint& checkpoint() const { return checkpoint_; }
+  const ModelOptions& options() const { return options_; }
+  const Backend& backend() const { return *options_.backend; }
+  const StateShape& state_shape() const { return state_shape_; }
+  const ModelWeights& weights() const { return weights_; }
+  DType activation_type() const { return options_.numerics == Numerics::released ? DType::bf16 : DType::f32; }
+
+  Sequence new_sequence() const { return Sequence(state_shape_); }
+
+  // Runs the rows and commits them to their sequences. logits: [rows that want them, vocab], in order of rows.
+  // A step that returns an error has changed no sequence. Errors: a token outside the vocabulary, a position past the
+  // context, a step with rows out of order.
+  Status forward(Context& context, const Step& step, std::vector<float>& logits) const;
+
+  // Drafts what may follow `next` (one token per sequence, chosen after its last committed position). Changes no sequence.
+  // Greedy: the draft of a position is its most likely token. Errors: a token outside the vocabulary.
+  Expected<Drafts> draft(Context& context, std::span<Sequence* const> sequences, std::span<const TokenId> next,
+                         Observer* observer = nullptr) const;
+
+ private:
+  friend class Pass;
+  Model(Checkpoint checkpoint, ModelWeights weights, const ModelOptions& options);
+
+  Status check_step(const Step& step) const;
+
+  Checkpoint checkpoint_;
+  ModelWeights weights_;
+  ModelOptions options_;
+  StateShape state_shape_;
+  std::vector<float> window_frequency_;      // of layers without compression (spec 3.7)
+  std::vector<float> compressed_frequency_;  // of layers with it
+  std::vector<EngramColumns> engram_columns_;  // in the order of engram_layer_ids
+  std::vector<std::int32_t> token_class_;
+};
+
+}  // namespace cachalot
