@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "base/check.h"
+#include "ops/attention/sparse_attention/sparse_attention.h"
+
+namespace cachalot {
+namespace {
+
+// K = V of one slot; zeros where nothing is.
+std::vector<float> read(const AttentionSource& s, std::int32_t slot, std::int64_t head_dim) {
+  std::vector<float> kv(static_cast<std::size_t>(head_dim));
+  if (slot >= s.first_group_slot()) {
+    s.compressed.decode(slot - s.first_group_slot(), kv);
+  } else if (slot >= s.ring.rows) {
+    s.own.decode(slot - s.ring.rows, kv);
+  } else if (slot >= 0) {
+    s.ring.decode(slot, kv);
+  }
+  return kv;
+}
+
+double dot(ConstValues<1> q, const std::vector<float>& kv) {
+  double sum = 0;
+  for (std::size_t i = 0; i < kv.size(); ++i) sum += static_cast<double>(q.load(static_cast<std::int64_t>(i))) * kv[i];
+  return sum;
+}
+
+void attend(const SparseAttentionArgs& a, std::int64_t row, std::int64_t head,
+            const std::vector<std::vector<float>>& kv) {
+  const auto slot = a.slot[row].span();
+  const std::size_t block = a.round_probabilities ? 64 : slot.size();
+  double top = -1e30;
+  double weights = 0;
+  std::vector<double> score(slot.size());
+  std::vector<double> sum(static_cast<std::size_t>(a.q.extent(2)));
+  for (std::size_t first = 0; first < slot.size(); first += block) {
+    const std::size_t end = std::min(first + block, slot.size());
+    const double old_top = top;
+    for (std::size_t j = first; j < end; ++j) {
+      score[j] = slot[j] < 0 ? -std::numeric_limits<double>::infinity() : dot(a.q[row][head], kv[j]) * a.scale;
+      top = std::max(top, score[j]);
+    }
+    const double shrink = std::exp(old_top - top);
+    weights *= shrink;
+    for (double& v : sum) v *= shrink;
+    for (std::size_t j = first; j < end; ++j) {
+      const double p = std::exp(score[j] - top);
+      const double used = a.round_probabilities ? to_float(to_bf16(p)) : p;
+      weights += p;
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += used * kv[j][i];
+    }
+  }
+  weights += std::exp(a.sink[head] - top);        // a row that lists nothing: infinite, and 0 / infinity is 0
+  for (std::size_t i = 0; i < sum.size(); ++i) {  // 0 / 0 where the sink is -inf as well
+    a.out[row][head].store(static_cast<std::int64_t>(i), weights == 0 ? 0 : sum[i] / weights);
+  }
+}
+
+}  // namespace
+
+void sparse_attention_ref(Context&, const SparseAttentionArgs& a) {
+  check(a.out.shape() == a.q.shape() && a.sink.extent(0) == a.q.extent(1), "sparse_attention: shapes fit");
+  for (std::int64_t row = 0; row < a.q.extent(0); ++row) {
+    std::vector<std::vector<float>> kv;
+    for (const std::int32_t slot : a.slot[row].span()) {
+      kv.push_back(read(a.source[static_cast<std::size_t>(a.sequence[row])], slot, a.q.extent(2)));
+    }
+    for (std::int64_t head = 0; head < a.q.extent(1); ++head) attend(a, row, head, kv);
+  }
+}
+
+}  // namespace cachalot
