@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that only ever grow, in pages: compressed KV and index keys. A page may be shared by several sequences; it is copied
-// before the first write of one of them.
+// Rows that only ever grow, in pages: compressed KV and index keys. A page may be shared by several sequences; it is
+// copied before the first write of one of them.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +33,7 @@ class PagedStore {
   // Gives back the pages that hold none of the first `rows` rows.
   void shrink(std::int64_t rows);
 
-  std::int64_t page_bytes() const {
-    return page_rows_ * (code_bytes(format_, width_) + scale_bytes(format_, width_));
-  }
+  std::int64_t page_bytes() const { return page_rows_ * (code_bytes(format_, width_) + scale_bytes(format_, width_)); }
   std::int64_t bytes() const { return static_cast<std::int64_t>(pages_.size()) * page_bytes(); }
 
  private:

@@ -25,15 +25,16 @@ Sequence::Sequence(const StateShape& shape)
 Status Sequence::truncate(std::int64_t length) {
   check(length >= 0 && length <= length_, "truncate goes back to a length the sequence has had");
   if (length < reachable_) {
-    return fail(Errc::range, "truncate to {} positions: the state of this sequence reaches back to {}, not further", length,
-                reachable_);
+    return fail(Errc::range, "truncate to {} positions: the state of this sequence reaches back to {}, not further",
+                length, reachable_);
   }
   length_ = length;
   return {};
 }
 
 void Sequence::commit(const StepState& step) {
-  check(step.window.size() == rings_.size() && step.group_kv.size() == sources_.size(), "a step hands over every ring and source");
+  check(step.window.size() == rings_.size() && step.group_kv.size() == sources_.size(),
+        "a step hands over every ring and source");
   for (std::size_t i = 0; i < rings_.size(); ++i) rings_[i].write(length_, step.window[i]);
   const auto dim = static_cast<std::size_t>(shape_.head_dim);
   for (std::size_t s = 0; s < sources_.size(); ++s) {

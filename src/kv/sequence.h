@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything one sequence remembers, addressed by position. A step reads it, writes new groups behind what is committed,
-// and commits at its end; a step that fails has left no trace that anybody reads.
+// Everything one sequence remembers, addressed by position. A step reads it, writes new groups behind what is
+// committed, and commits at its end; a step that fails has left no trace that anybody reads.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ namespace cachalot {
 // What a finished step hands over for one sequence; row 0 is position length().
 struct StepState {
   std::int64_t rows = 0;
-  std::span<const PackedRows> window;        // per ring: [rows, head_dim]
-  std::span<const float* const> group_kv;    // per source: [rows, head_dim]; null where the ratio is 1
-  std::span<const float* const> group_score; // likewise
-  std::span<const std::int32_t> token_class; // [rows]
-  std::span<const std::uint8_t> dead;        // [rows], 1 = takes no part in n-grams
-  int published = -1;                        // source that published index keys last, -1 = none in this step (spec 10)
+  std::span<const PackedRows> window;         // per ring: [rows, head_dim]
+  std::span<const float* const> group_kv;     // per source: [rows, head_dim]; null where the ratio is 1
+  std::span<const float* const> group_score;  // likewise
+  std::span<const std::int32_t> token_class;  // [rows]
+  std::span<const std::uint8_t> dead;         // [rows], 1 = takes no part in n-grams
+  int published = -1;                         // source that published index keys last, -1 = none in this step (spec 10)
 };
 
 class Sequence {
@@ -44,11 +44,13 @@ class Sequence {
   PagedRows compressed(std::int64_t source, std::int64_t groups) const { return at(source).compressed.view(groups); }
   PagedRows index_keys(std::int64_t source, std::int64_t groups) const { return at(source).index_keys.view(groups); }
 
-  // Where a step writes a group that it completes; nobody sees it before the commit makes its positions part of the sequence.
+  // Where a step writes a group that it completes; nobody sees it before the commit makes its positions part of the
+  // sequence.
   RowSlot compressed_slot(std::int64_t source, std::int64_t group) { return at(source).compressed.slot(group); }
   RowSlot index_key_slot(std::int64_t source, std::int64_t group) { return at(source).index_keys.slot(group); }
 
-  // Compressor inputs of a committed position of an unfinished group (or one that a truncation may reopen): [head_dim] each.
+  // Compressor inputs of a committed position of an unfinished group (or one that a truncation may reopen): [head_dim]
+  // each.
   const float* group_kv(std::int64_t source, std::int64_t position) const { return input(source, position); }
   const float* group_score(std::int64_t source, std::int64_t position) const {
     return input(source, position) + shape_.head_dim;

@@ -14,13 +14,13 @@ struct SourceShape {
 
 // The sizes of one sequence's state; equal for all sequences of a model.
 struct StateShape {
-  std::int64_t rings = 0;           // layers with a window: all of them, then the draft stages
-  std::int64_t window = 0;          // W
-  std::int64_t slack = 0;           // positions a truncation may take back
+  std::int64_t rings = 0;   // layers with a window: all of them, then the draft stages
+  std::int64_t window = 0;  // W
+  std::int64_t slack = 0;   // positions a truncation may take back
   std::int64_t head_dim = 0;
   std::int64_t index_head_dim = 0;
-  std::int64_t page_tokens = 0;     // a multiple of every ratio and of the tokens of a candidate block
-  std::int64_t history = 0;         // tokens an n-gram looks back
+  std::int64_t page_tokens = 0;  // a multiple of every ratio and of the tokens of a candidate block
+  std::int64_t history = 0;      // tokens an n-gram looks back
   std::vector<SourceShape> sources;
 
   std::int64_t ring_slots() const { return window + slack; }

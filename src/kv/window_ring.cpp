@@ -13,7 +13,8 @@ void WindowRing::write(std::int64_t first, const PackedRows& own) {
   for (std::int64_t row = std::max<std::int64_t>(0, own.rows - slots_); row < own.rows; ++row) {
     const std::int64_t slot = (first + row) % slots_;
     std::memcpy(bytes_.data() + slot * codes, own.codes + row * codes, static_cast<std::size_t>(codes));
-    std::memcpy(bytes_.data() + scales_at() + slot * scales, own.scales + row * scales, static_cast<std::size_t>(scales));
+    std::memcpy(bytes_.data() + scales_at() + slot * scales, own.scales + row * scales,
+                static_cast<std::size_t>(scales));
   }
 }
 

@@ -17,8 +17,10 @@
 
 namespace cachalot {
 
-enum class Numerics { released, f32 };                // spec 8
-enum class IndexKeys { owner, published_slot };       // spec 10
+class Pass;
+
+enum class Numerics { released, f32 };           // spec 8
+enum class IndexKeys { owner, published_slot };  // spec 10
 
 struct ModelOptions {
   const Backend* backend = nullptr;  // null: the reference backend
@@ -27,13 +29,14 @@ struct ModelOptions {
   bool drafts = false;  // keep the draft stages' windows filled, so that draft() can be called
 };
 
-// A row of a step: one token of one sequence. Prompt chunks, decode steps and drafts to check differ only in which rows.
+// A row of a step: one token of one sequence. Prompt chunks, decode steps and drafts to check differ only in which
+// rows.
 struct Row {
   std::int32_t sequence = 0;  // index into Step::sequences
   TokenId token{};
   bool wants_logits = false;
-  bool image = false;                 // of an image span: routed by bias_vl, takes no part in n-grams
-  const float* embedding = nullptr;   // [dim], instead of the token's; for image spans
+  bool image = false;                // of an image span: routed by bias_vl, takes no part in n-grams
+  const float* embedding = nullptr;  // [dim], instead of the token's; for image spans
 };
 
 // The rows of a sequence stand together, in order of position; the first is the position at the sequence's length().
@@ -46,9 +49,9 @@ struct Step {
 // One draft block (spec 6) per sequence.
 struct Drafts {
   std::int64_t block = 0;
-  std::vector<TokenId> ids;         // [sequences, 1 + block]: the given token, then the drafts
-  std::vector<float> logits;        // [sequences, block, vocab]
-  std::vector<float> confidence;    // [sequences, block]
+  std::vector<TokenId> ids;       // [sequences, 1 + block]: the given token, then the drafts
+  std::vector<float> logits;      // [sequences, block, vocab]
+  std::vector<float> confidence;  // [sequences, block]
 };
 
 class Model {
@@ -66,6 +69,13 @@ class Model {
   const ModelWeights& weights() const { return weights_; }
   DType activation_type() const { return options_.numerics == Numerics::released ? DType::bf16 : DType::f32; }
 
+  // The KV source whose groups a layer reads, numbered as in state_shape().sources; -1 for a window-only layer.
+  std::int64_t kv_source_of(std::int64_t layer) const { return kv_source_[static_cast<std::size_t>(layer)]; }
+  // The rotary table of a layer (spec 3.7): it depends on whether the layer reads compressed KV.
+  View<const float, 1> frequencies_of(std::int64_t layer) const;
+
+  ScoringFunc scoring() const;
+
   Sequence new_sequence() const { return Sequence(state_shape_); }
 
   // Runs the rows and commits them to their sequences. logits: [rows that want them, vocab], in order of rows.
@@ -73,23 +83,27 @@ class Model {
   // context, a step with rows out of order.
   Status forward(Context& context, const Step& step, std::vector<float>& logits) const;
 
-  // Drafts what may follow `next` (one token per sequence, chosen after its last committed position). Changes no sequence.
-  // Greedy: the draft of a position is its most likely token. Errors: a token outside the vocabulary.
+  // Drafts what may follow `next` (one token per sequence, chosen after its last committed position). Changes no
+  // sequence. Greedy: the draft of a position is its most likely token. Errors: a token outside the vocabulary.
   Expected<Drafts> draft(Context& context, std::span<Sequence* const> sequences, std::span<const TokenId> next,
                          Observer* observer = nullptr) const;
 
  private:
-  friend class Pass;
   Model(Checkpoint checkpoint, ModelWeights weights, const ModelOptions& options);
 
   Status check_step(const Step& step) const;
+  Status run(Context& context, const Step& step, std::vector<float>& logits) const;
+  View<const std::int32_t, 2> ngram_classes(Context& context, const Pass& pass,
+                                            std::span<const std::int32_t> token_class) const;
+  void seed_drafts(Pass& pass, ConstValues<2> main_hidden) const;
 
   Checkpoint checkpoint_;
   ModelWeights weights_;
   ModelOptions options_;
   StateShape state_shape_;
-  std::vector<float> window_frequency_;      // of layers without compression (spec 3.7)
-  std::vector<float> compressed_frequency_;  // of layers with it
+  std::vector<std::int64_t> kv_source_;        // per layer and draft stage
+  std::vector<float> window_frequency_;        // of layers without compression (spec 3.7)
+  std::vector<float> compressed_frequency_;    // of layers with it
   std::vector<EngramColumns> engram_columns_;  // in the order of engram_layer_ids
   std::vector<std::int32_t> token_class_;
 };

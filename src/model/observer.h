@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches a forward. Every named tensor passes by as soon as it is computed; the observer may overwrite it, which is how
-// verification feeds a layer golden inputs.
+// Watches a forward. Every named tensor passes by as soon as it is computed; the observer may overwrite it, which is
+// how verification feeds a layer golden inputs.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace cachalot {
 
-// In lists of what a row attends to, a number >= 0 is a position of the window and -1 is nothing; groups are told apart so.
+// In lists of what a row attends to, a number >= 0 is a position of the window and -1 is nothing; groups are told apart
+// so.
 constexpr std::int64_t listed_group(std::int64_t group) { return -2 - group; }
 constexpr bool is_listed_group(std::int64_t entry) { return entry <= -2; }
 constexpr std::int64_t group_of(std::int64_t entry) { return -2 - entry; }
@@ -20,9 +21,9 @@ class Observer {
  public:
   virtual ~Observer() = default;
 
-  // Rows first_row … of the tensor `name`, everything behind the first axis flattened; a large tensor passes by in several
-  // parts. Rows are those of the step, in order; for `latent`, `compress_kv_new` and `k_new` they are the groups completed
-  // in it, by sequence. Those last two are decoded copies: what is written to them is lost.
+  // Rows first_row … of the tensor `name`, everything behind the first axis flattened; a large tensor passes by in
+  // several parts. Rows are those of the step, in order; for `latent`, `compress_kv_new` and `k_new` they are the
+  // groups completed in it, by sequence. Those last two are decoded copies: what is written to them is lost.
   //
   // Names are the layer's and the checkpoint's: embed, layers.N.{engram.{in,embed,kv,gate,out}, in,
   // hc_attn.{pre,post,comb}, attn.{in,qr,latent,compress_kv_new,indexer.k_new,indexer.score,sparse_out,out}, mid,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checkpoint's tensors, bound to the places the forward reads them from. Everything borrows from the mapped checkpoint.
-// Shapes and types were proved by the checkpoint room; nobody asks again. Source: spec 9.
+// The checkpoint's tensors, bound to the places the forward reads them from. Everything borrows from the mapped
+// checkpoint. Shapes and types were proved by the checkpoint room; nobody asks again. Source: spec 9.
 #pragma once
 
 #include <optional>
@@ -31,7 +31,7 @@ struct CompressorWeights {
 struct IndexerWeights {
   Weight wq_b;
   Weight weights_proj;
-  Weight wk;              // wk and k_norm only on KV sources
+  Weight wk;  // wk and k_norm only on KV sources
   ConstValues<1> k_norm;
 };
 

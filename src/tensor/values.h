@@ -60,6 +60,10 @@ class BasicValues {
     s[0] = count;
     return BasicValues(at(first * strides()[0]), type_, s, strides());
   }
+  // Columns first .. first + count - 1 of every row.
+  BasicValues columns(std::int64_t first, std::int64_t count) const requires(N == 2) {
+    return BasicValues(at(first), type_, {extent(0), count}, strides());
+  }
   // The same numbers under another shape; only where rows stand without gaps.
   template <int M>
   BasicValues<M, writable> reshape(std::array<std::int64_t, M> to) const {

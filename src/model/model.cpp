@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/model.h"
+
+#include <algorithm>
+
+namespace cachalot {
+namespace {
+
+StateShape state_shape_of(const Config& c) {
+  StateShape s;
+  s.rings = c.n_layers + c.n_mtp_layers;
+  s.window = c.window_size;
+  s.slack = slack_for(c.dspark_block_size);
+  s.head_dim = c.head_dim;
+  s.index_head_dim = c.index_head_dim;
+  s.history = std::max<std::int64_t>(0, c.engram_max_ngram_size - 1);
+  for (const std::int64_t layer : c.kv_source_layers) {
+    s.sources.push_back({layer, c.ratio(layer)});
+  }
+  s.page_tokens = page_tokens_for(s.sources, std::max<std::int64_t>(1, c.candidate_block_size));
+  return s;
+}
+
+}  // namespace
+
+Expected<Model> Model::load(Checkpoint checkpoint, std::vector<std::int32_t> token_class, std::int64_t classes,
+                            const ModelOptions& options) {
+  const Config& c = checkpoint.config();
+  if (!c.engram_layer_ids.empty()) {
+    if (classes != c.engram_compressed_vocab_size) {
+      return fail(Errc::format,
+                  "the tokenizer has {} token classes, config.json says engram_compressed_vocab_size {}: "
+                  "tokenizer.json and config.json are not of the same model",
+                  classes, c.engram_compressed_vocab_size);
+    }
+    if (static_cast<std::int64_t>(token_class.size()) < c.vocab_size) {
+      return fail(Errc::format, "the tokenizer has {} tokens, config.json says vocab_size {}", token_class.size(),
+                  c.vocab_size);
+    }
+  }
+  auto weights = bind_weights(checkpoint);
+  if (!weights) return tl::unexpected(weights.error());
+  Model model(std::move(checkpoint), std::move(*weights), options);
+  model.token_class_ = std::move(token_class);
+
+  for (std::size_t i = 0; i < model.engram_columns_.size(); ++i) {
+    const std::int64_t layer = model.config().engram_layer_ids[i];
+    const std::int64_t found = model.weights_.layers[static_cast<std::size_t>(layer)].engram->table.rows;
+    if (found != model.engram_columns_[i].table_rows()) {
+      return fail(Errc::format, "layers.{}.engram.embed has {} rows; engram_vocab_size {} makes {} (engram.md 2)",
+                  layer, found, model.config().engram_vocab_size, model.engram_columns_[i].table_rows());
+    }
+  }
+  return model;
+}
+
+Model::Model(Checkpoint checkpoint, ModelWeights weights, const ModelOptions& options)
+    : checkpoint_(std::move(checkpoint)),
+      weights_(std::move(weights)),
+      options_(options),
+      state_shape_(state_shape_of(config())) {
+  if (options_.backend == nullptr) options_.backend = &reference_backend();
+  const Config& c = config();
+  for (std::int64_t l = 0; l < c.n_layers + c.n_mtp_layers; ++l) {
+    const auto at = std::ranges::find(c.kv_source_layers, c.kv_source(l));
+    kv_source_.push_back(at == c.kv_source_layers.end() ? -1 : at - c.kv_source_layers.begin());
+  }
+  window_frequency_ = rope_frequencies(c.rope_head_dim, {.base = static_cast<float>(c.rope_theta)});
+  compressed_frequency_ = rope_frequencies(c.rope_head_dim, {.base = static_cast<float>(c.compress_rope_theta),
+                                                             .factor = static_cast<float>(c.rope_factor),
+                                                             .original = static_cast<float>(c.original_seq_len),
+                                                             .beta_fast = static_cast<float>(c.beta_fast),
+                                                             .beta_slow = static_cast<float>(c.beta_slow)});
+  if (!c.engram_layer_ids.empty()) {
+    engram_columns_ = engram_columns({.layers = c.engram_layer_ids,
+                                      .vocab_size = c.engram_vocab_size,
+                                      .classes = c.engram_compressed_vocab_size,
+                                      .max_ngram = c.engram_max_ngram_size,
+                                      .heads = c.engram_n_heads});
+  }
+}
+
+View<const float, 1> Model::frequencies_of(std::int64_t layer) const {
+  const auto& f = kv_source_of(layer) >= 0 ? compressed_frequency_ : window_frequency_;
+  return {f.data(), {static_cast<std::int64_t>(f.size())}};
+}
+
+ScoringFunc Model::scoring() const {
+  switch (config().score_func) {
+    case ScoreFunc::sqrtsoftplus:
+      return ScoringFunc::sqrtsoftplus;
+    case ScoreFunc::softmax:
+      return ScoringFunc::softmax;
+    case ScoreFunc::sigmoid:
+      return ScoringFunc::sigmoid;
+  }
+  check(false, "a scoring function that parse_config knows");
+  return ScoringFunc::sqrtsoftplus;
+}
+
+Status Model::check_step(const Step& step) const {
+  std::vector<std::int64_t> length;
+  for (const Sequence* s : step.sequences) length.push_back(s->length());
+  std::int32_t last = 0;
+  for (const Row& row : step.rows) {
+    if (row.sequence < last || row.sequence >= static_cast<std::int32_t>(step.sequences.size())) {
+      return fail(Errc::range, "a step's rows name sequence {} after {}; it has {}, and their rows stand together",
+                  row.sequence, last, step.sequences.size());
+    }
+    last = row.sequence;
+    if (raw(row.token) < 0 || raw(row.token) >= config().vocab_size) {
+      return fail(Errc::range, "token {}: the vocabulary has ids 0 to {}", raw(row.token), config().vocab_size - 1);
+    }
+    if (++length[static_cast<std::size_t>(row.sequence)] > config().max_seq_len) {
+      return fail(Errc::range, "position {}: the model's context has {} positions (max_position_embeddings)",
+                  length[static_cast<std::size_t>(row.sequence)] - 1, config().max_seq_len);
+    }
+  }
+  return {};
+}
+
+}  // namespace cachalot
