@@ -19,7 +19,7 @@ constexpr unsigned e2m1_code(const std::uint8_t* packed, std::int64_t i) {
   return (i & 1) == 0 ? packed[i / 2] & 15u : packed[i / 2] >> 4;
 }
 
-// Nearest, ties to the even code, saturating at ±6.
+// Nearest, ties to the even code, saturating at ±6. There is no NaN: it gives ±0.
 inline unsigned to_e2m1(float v) {
   const unsigned sign = std::signbit(v) ? 8u : 0u;
   const float m = std::abs(v);
