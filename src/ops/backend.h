@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string_view>
 
 #include "ops/attention/candidates/candidates.h"
@@ -82,5 +83,8 @@ inline constexpr std::array<std::string_view, 22> operator_names = {"linear",
                                                                     "confidence_head"};
 
 const Backend& reference_backend();  // scalar; the truth
+
+// Every backend of this build: the one place where a backend is listed.
+std::span<const Backend* const> all_backends();
 
 }  // namespace cachalot
