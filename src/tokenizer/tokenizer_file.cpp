@@ -189,10 +189,10 @@ Status read_added_tokens(object root, std::string_view name, TokenizerFile& file
 
 }  // namespace
 
-Expected<TokenizerFile> read_tokenizer_file(const std::string& json, std::string_view name) {
+Expected<TokenizerFile> read_tokenizer_file(std::string_view json, std::string_view name) {
   simdjson::dom::parser parser;
   element document;
-  if (const auto error = parser.parse(json).get(document); error != simdjson::SUCCESS) {
+  if (const auto error = parser.parse(json.data(), json.size()).get(document); error != simdjson::SUCCESS) {
     return fail(Errc::format, "{}: {}", name, simdjson::error_message(error));
   }
   object root;

@@ -31,6 +31,6 @@ struct TokenizerFile {
 };
 
 // `name` is the file's name in messages. Error: Errc::format.
-Expected<TokenizerFile> read_tokenizer_file(const std::string& json, std::string_view name);
+Expected<TokenizerFile> read_tokenizer_file(std::string_view json, std::string_view name);
 
 }  // namespace cachalot

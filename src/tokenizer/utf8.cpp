@@ -27,6 +27,13 @@ constexpr Lead lead_of(unsigned char byte) {
   return {0, 0, 0};
 }
 
+// The beginning of a surrogate, which UTF-8 does not have. The reference's incremental decoder lets it wait for its
+// third byte, unlike other impossible beginnings; the pieces that clients see shall be the same.
+bool is_open_surrogate(std::string_view text) {
+  return text.size() == 2 && text[0] == '\xED' && static_cast<unsigned char>(text[1]) >= 0xA0 &&
+         static_cast<unsigned char>(text[1]) <= 0xBF;
+}
+
 }  // namespace
 
 Utf8Char read_utf8(std::string_view text) {
@@ -80,7 +87,7 @@ void Utf8Stream::push(std::string_view bytes, std::string& out) {
   std::string_view rest = waiting_;
   while (!rest.empty()) {
     const Utf8Char c = read_utf8(rest);
-    if (c.kind == Utf8Kind::cut) break;
+    if (c.kind == Utf8Kind::cut || is_open_surrogate(rest)) break;
     out += c.kind == Utf8Kind::good ? rest.substr(0, c.bytes) : replacement;
     rest.remove_prefix(c.bytes);
   }
@@ -88,7 +95,7 @@ void Utf8Stream::push(std::string_view bytes, std::string& out) {
 }
 
 void Utf8Stream::finish(std::string& out) {
-  if (!waiting_.empty()) out += replacement;
+  for (std::string_view rest = waiting_; !rest.empty(); rest.remove_prefix(read_utf8(rest).bytes)) out += replacement;
   waiting_.clear();
 }
 

@@ -32,12 +32,12 @@ void append_utf8(std::string& out, char32_t code);
 // Error (Errc::format) with the offset of the first byte that is not UTF-8. `what` names the text.
 Status expect_utf8(std::string_view text, std::string_view what);
 
-// Bytes that come in parts to text: each maximal ill-formed part becomes one U+FFFD, as soon as it is certain. At most
-// three bytes wait for the next push.
+// Bytes that come in parts to text: each maximal ill-formed part becomes one U+FFFD, as soon as it is certain (the
+// first two bytes of a surrogate wait for the third). At most three bytes wait for the next push.
 class Utf8Stream {
  public:
   void push(std::string_view bytes, std::string& out);
-  void finish(std::string& out);  // what still waits becomes one U+FFFD; the stream is as new
+  void finish(std::string& out);  // what still waits becomes U+FFFD; the stream is as new
 
  private:
   std::string waiting_;
