@@ -1,2 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-int main() { return 0; }
+#include <fmt/format.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+
+#include "cli/run_command.h"
+#include "ops/backend.h"
+#include "version.h"
+
+int main(int argc, char** argv) {
+  using namespace cachalot;
+  // Standard output is for results; what there is to say about them goes to standard error.
+  spdlog::set_default_logger(spdlog::stderr_color_mt(
+      "cachalot", std::getenv("NO_COLOR") != nullptr ? spdlog::color_mode::never : spdlog::color_mode::automatic));
+  spdlog::set_pattern("cachalot: %^%l%$: %v");
+
+  CLI::App app("Runs DeepSeek-V4.1-Flash from its released checkpoint.");
+  app.set_version_flag("--version",
+                       fmt::format("cachalot {} ({})\nbackends: {}", version, git_revision, reference_backend().name));
+  app.require_subcommand(1);
+  app.fallthrough();
+  std::string log_level = "warn";
+  app.add_option("--log-level", log_level, "what to tell on standard error")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))
+      ->capture_default_str();
+  app.parse_complete_callback([&] { spdlog::set_level(spdlog::level::from_str(log_level)); });
+  app.footer(
+      "`cachalot COMMAND --help` tells more and has an example.\nExample: cachalot run \"It was a dark night, and\"");
+
+  int exit_code = 0;
+  add_run_command(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  return exit_code;
+}

@@ -41,7 +41,7 @@ class Binder {
     if (*t->dtype == DType::f32) r.format = RowFormat::f32;
     if (*t->dtype == DType::e4m3) {
       r.format = RowFormat::e4m3_e8m0_32;
-      if (const TensorInfo* s = find(name + ".scale", {DType::e8m0})) r.scales = as<std::uint8_t>(*s);
+      if (const TensorInfo* s = find(name + ".scale", {DType::e8m0, DType::u8})) r.scales = as<std::uint8_t>(*s);
     }
     return r;
   }
@@ -94,7 +94,7 @@ class Binder {
         break;
     }
     if (w.quantized()) {
-      if (const TensorInfo* s = find(scale, {DType::e8m0})) w.scale = as<std::uint8_t>(*s);
+      if (const TensorInfo* s = find(scale, {DType::e8m0, DType::u8})) w.scale = as<std::uint8_t>(*s);
     }
     return w;
   }

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "cli/model_options.h"
+#include "cli/terminal.h"
+#include "engine/generate.h"
+
+namespace cachalot {
+namespace {
+
+struct RunFlags {
+  ModelFlags model;
+  std::string text;
+  bool has_text = false;
+  std::vector<std::int64_t> ids;
+  bool no_bos = false;
+  bool plain = false;
+  bool json = false;
+  bool stats = false;
+  bool ignore_eos = false;
+  GenerateOptions generate;
+};
+
+// The prompt: ids as they are given; or BOS and the text, which comes from standard input where no argument gives it.
+Expected<std::vector<TokenId>> prompt_of(const RunFlags& flags, const LoadedModel& loaded) {
+  std::vector<TokenId> prompt;
+  if (!flags.ids.empty()) {
+    for (const std::int64_t id : flags.ids) {
+      if (id < 0 || id >= loaded.model.config().vocab_size) {
+        return fail(Errc::usage, "--ids: {} is no token id; the model has ids 0 to {}", id,
+                    loaded.model.config().vocab_size - 1);
+      }
+      prompt.push_back(TokenId{static_cast<std::int32_t>(id)});
+    }
+    return prompt;
+  }
+  std::string text = flags.text;
+  if (!flags.has_text) {
+    if (isatty(STDIN_FILENO) != 0)
+      return fail(Errc::usage, "nothing to continue: give a text, --ids, or a text on standard input");
+    text.assign(std::istreambuf_iterator<char>(std::cin), {});
+  }
+  const std::int64_t bos = loaded.model.config().bos_token_id;
+  if (!flags.no_bos && bos >= 0) prompt.push_back(TokenId{static_cast<std::int32_t>(bos)});
+  auto ids = flags.plain ? loaded.tokenizer.encode_plain(text) : loaded.tokenizer.encode(text);
+  if (!ids) return tl::unexpected(ids.error());
+  prompt.insert(prompt.end(), ids->begin(), ids->end());
+  return prompt;
+}
+
+Json ids_json(std::span<const TokenId> ids) {
+  Json list = Json::array();
+  for (const TokenId id : ids) list.push_back(raw(id));
+  return list;
+}
+
+Json result_json(const RunFlags& flags, std::span<const TokenId> prompt, const Generation& result,
+                 const std::string& text) {
+  Json ids = Json::array();
+  Json logprobs = Json::array();
+  for (const GeneratedToken& t : result.tokens) {
+    ids.push_back(raw(t.id));
+    Json top = Json::array();
+    for (const TokenLogprob& l : t.top) top.push_back(Json::object({{"id", raw(l.id)}, {"logprob", l.logprob}}));
+    logprobs.push_back(Json::object({{"id", raw(t.id)}, {"logprob", t.logprob}, {"top", std::move(top)}}));
+  }
+  Json out = Json::object(
+      {{"prompt_ids", ids_json(prompt)}, {"ids", std::move(ids)}, {"text", text}, {"end", name(result.end)}});
+  if (flags.generate.logprobs > 0) out.set("logprobs", std::move(logprobs));
+  if (flags.stats) {
+    out.set("stats", Json::object({{"prompt_tokens", static_cast<std::int64_t>(prompt.size())},
+                                   {"tokens", static_cast<std::int64_t>(result.tokens.size())},
+                                   {"prompt_seconds", result.prompt_seconds},
+                                   {"decode_seconds", result.decode_seconds}}));
+  }
+  return out;
+}
+
+void print_stats(std::span<const TokenId> prompt, const Generation& result, const Sequence& sequence,
+                 const Context& context) {
+  const auto rate = [](std::size_t n, double s) { return s > 0 ? static_cast<double>(n) / s : 0.0; };
+  fmt::print(stderr, "prompt  {} tokens in {:.2f} s ({:.1f} tokens/s)\n", prompt.size(), result.prompt_seconds,
+             rate(prompt.size(), result.prompt_seconds));
+  fmt::print(stderr, "decode  {} tokens in {:.2f} s ({:.1f} tokens/s), ended by {}\n", result.tokens.size(),
+             result.decode_seconds, rate(result.tokens.size(), result.decode_seconds), name(result.end));
+  fmt::print(stderr, "state   {} bytes in rings, {} in pages; scratch at most {} bytes\n", sequence.fixed_bytes(),
+             sequence.page_bytes(), context.scratch.peak_bytes());
+}
+
+Expected<int> run(RunFlags& flags) {
+  catch_interrupts();
+  auto loaded = load_model(flags.model);
+  if (!loaded) return tl::unexpected(loaded.error());
+  const Model& model = loaded->model;
+  auto prompt = prompt_of(flags, *loaded);
+  if (!prompt) return tl::unexpected(prompt.error());
+  if (const std::int64_t eos = model.config().eos_token_id; eos >= 0 && !flags.ignore_eos) {
+    flags.generate.stop_tokens.push_back(TokenId{static_cast<std::int32_t>(eos)});
+  }
+  // The released quirk is defined for one whole prompt and then single steps (spec 10).
+  if (model.options().index_keys == IndexKeys::published_slot)
+    flags.generate.chunk = std::numeric_limits<std::int64_t>::max();
+
+  Context context;
+  Sequence sequence = model.new_sequence();
+  TextStream stream(loaded->tokenizer, SpecialTokens::skip);
+  std::string text;
+  std::optional<Error> broken;
+  const auto write = [&](std::string_view piece) {
+    text += piece;
+    if (!flags.json) {
+      std::fwrite(piece.data(), 1, piece.size(), stdout);
+      std::fflush(stdout);
+    }
+  };
+  Progress progress;
+  GenerateEvents events;
+  events.prompt = [&](std::int64_t done, std::int64_t total) {
+    progress.show("prompt", done, total);
+    if (done == total) {
+      progress.clear();
+      if (!flags.json && flags.has_text) std::fwrite(flags.text.data(), 1, flags.text.size(), stdout);
+    }
+  };
+  events.token = [&](const GeneratedToken& t) {
+    auto piece = stream.push(t.id);
+    if (piece) {
+      write(*piece);
+    } else if (!broken) {
+      broken = piece.error();
+    }
+  };
+  events.interrupted = [&] { return interrupted() || broken.has_value(); };
+
+  auto result = generate(model, context, sequence, *prompt, flags.generate, events);
+  progress.clear();
+  if (!result) return tl::unexpected(result.error());
+  if (broken) return tl::unexpected(*broken);
+  write(stream.finish());
+  if (flags.json) {
+    fmt::print("{}\n", result_json(flags, *prompt, *result, text).dump());
+  } else {
+    fmt::print("\n");
+    if (flags.stats) print_stats(*prompt, *result, sequence, context);
+  }
+  std::fflush(stdout);
+  return result->end == EndReason::interrupted ? 1 : 0;
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("run", "Continue a text");
+  auto flags = std::make_shared<RunFlags>();
+  command->add_option("text", flags->text, "what to continue (default: standard input)");
+  add_model_flags(*command, flags->model);
+  command
+      ->add_option("--ids", flags->ids, "the prompt as token ids, 1,2,3, instead of a text; nothing is added to them")
+      ->delimiter(',')
+      ->excludes("text");
+  command->add_option("--max-tokens", flags->generate.max_tokens, "make at most this many tokens")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40))
+      ->capture_default_str();
+  flags->generate.sampling.temperature = 0.8;
+  command->add_option("--temperature", flags->generate.sampling.temperature, "0: always the most likely token")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  command->add_option("--seed", flags->generate.sampling.seed, "the same seed gives the same text")
+      ->capture_default_str();
+  command->add_option("--logprobs", flags->generate.logprobs, "with --json: the K most likely tokens of every step")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20))
+      ->needs(command->add_flag("--json", flags->json, "write one JSON object: prompt_ids, ids, text, end, logprobs"));
+  command
+      ->add_option("--chunk", flags->generate.chunk,
+                   "prompt rows run at once; changes speed and memory, never the result")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
+      ->capture_default_str();
+  command->add_flag("--stats", flags->stats, "tell times and memory at the end");
+  command->add_flag("--ignore-eos", flags->ignore_eos, "go on after the end-of-sentence token");
+  command->add_flag("--no-bos", flags->no_bos, "do not put the begin-of-sentence token before the text");
+  command->add_flag("--plain", flags->plain,
+                    "take the text as it is: <think> and its like do not become special tokens");
+  command->footer(
+      "Example: cachalot run \"It was a dark night, and\" --max-tokens 60 --seed 7\n"
+      "         cachalot run --ids 0,377,1950 --temperature 0 --json --logprobs 5");
+  command->callback([command, flags, &exit_code] {
+    flags->has_text = command->count("text") > 0;
+    auto code = run(*flags);
+    exit_code = code ? *code : report(code.error());
+  });
+}
+
+}  // namespace cachalot

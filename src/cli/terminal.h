@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a person sees while a command works, and how he stops it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/expected.h"
+
+namespace cachalot {
+
+// One line of standard error that shows where a long work is: rewritten in place on a terminal, silent where standard
+// error is a file or a pipe and the work is short.
+class Progress {
+ public:
+  Progress();
+  ~Progress() { clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void show(std::string_view text);
+  // "what 128/2000 tokens" and a bar; plain lines, a few seconds apart, where there is no terminal.
+  void show(std::string_view what, std::int64_t done, std::int64_t total);
+  void clear();
+
+ private:
+  bool terminal_;
+  bool shown_ = false;
+  double last_line_;
+};
+
+// From here on the first Ctrl-C (or SIGTERM) only sets a flag, so that a command can end by itself; a second one ends
+// it at once.
+void catch_interrupts();
+bool interrupted();
+
+// Prints "cachalot: …" and gives the exit code: 2 for usage, else 1.
+int report(const Error& error);
+
+}  // namespace cachalot

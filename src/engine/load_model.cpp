@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/load_model.h"
+
+#include <fmt/format.h>
+
+#include "checkpoint/expected_tensors.h"
+#include "tokenizer/token_classes.h"
+
+namespace cachalot {
+
+Expected<LoadedModel> load_model(const std::filesystem::path& directory, const ModelOptions& options,
+                                 const std::function<void(std::string_view)>& stage) {
+  const auto tell = [&](std::string_view what) {
+    if (stage) stage(what);
+  };
+  tell("mapping the checkpoint");
+  auto checkpoint = Checkpoint::open(directory);
+  if (!checkpoint) return tl::unexpected(checkpoint.error());
+  tell(fmt::format("checking {} tensors", checkpoint->tensors().size()));
+  auto unused = check_tensors(*checkpoint);
+  if (!unused) return tl::unexpected(unused.error());
+  std::vector<std::string> warnings(checkpoint->warnings().begin(), checkpoint->warnings().end());
+  if (!unused->empty()) {
+    warnings.push_back(
+        fmt::format("{} tensors of {} are not used: {}", unused->size(), directory.string(), fmt::join(*unused, ", ")));
+  }
+  tell("reading the tokenizer");
+  auto tokenizer = Tokenizer::load(directory);
+  if (!tokenizer) return tl::unexpected(tokenizer.error());
+  TokenClasses classes = token_classes(*tokenizer);
+  tell("binding the weights");
+  auto model = Model::load(std::move(*checkpoint), std::move(classes.class_of), classes.classes, options);
+  if (!model) return tl::unexpected(model.error());
+  return LoadedModel{std::move(*tokenizer), std::move(*model), std::move(warnings)};
+}
+
+}  // namespace cachalot

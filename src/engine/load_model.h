@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/expected.h"
+#include "model/model.h"
+#include "tokenizer/tokenizer.h"
+
+namespace cachalot {
+
+// What runs text: a model, and the tokenizer that came with it.
+struct LoadedModel {
+  Tokenizer tokenizer;
+  Model model;
+  std::vector<std::string> warnings;  // keys and tensors that nothing uses; the caller logs them
+};
+
+// Opens a checkpoint's folder, checks every tensor against its config, and binds it. `stage` is told what is being
+// done. Errors: the first thing that is missing or wrong, with file, name, found and expected.
+Expected<LoadedModel> load_model(const std::filesystem::path& directory, const ModelOptions& options,
+                                 const std::function<void(std::string_view)>& stage = {});
+
+}  // namespace cachalot
