@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/checkpoint.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/mapped_file.h"
+#include "checkpoint/shard_index.h"
+
+namespace cachalot {
+namespace {
+
+constexpr const char* index_name = "model.safetensors.index.json";
+constexpr const char* single_name = "model.safetensors";
+
+// "a, b, c and 4 more"
+std::string some_of(std::span<const std::string> names) {
+  constexpr std::size_t most = 5;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), most); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > most) text += fmt::format(" and {} more", names.size() - most);
+  return text;
+}
+
+}  // namespace
+
+Status Checkpoint::open_shards(std::span<const std::string> names) {
+  std::vector<std::string> absent;
+  for (const std::string& name : names) {
+    if (!std::filesystem::exists(directory_ / name)) absent.push_back(name);
+  }
+  if (!absent.empty()) {
+    return fail(Errc::missing, "{}: {} of {} shards that {} names are missing: {}", directory_.string(), absent.size(),
+                names.size(), index_name, some_of(absent));
+  }
+  for (const std::string& name : names) {
+    auto file = SafetensorsFile::open(directory_ / name);
+    if (!file) return tl::unexpected(file.error());
+    if (file->copied_bytes() > 0) {
+      warnings_.push_back(
+          fmt::format("{}: {} bytes of tensors are not aligned to their element size and were copied into memory", name,
+                      file->copied_bytes()));
+    }
+    files_.push_back(std::move(*file));
+    shard_names_.push_back(name);
+  }
+  return {};
+}
+
+Status Checkpoint::collect(const ShardIndex* index) {
+  std::unordered_map<std::string_view, std::string_view> shard_of;  // by the index
+  if (index) {
+    for (const ShardIndex::Entry& entry : index->entries) shard_of.emplace(entry.tensor, entry.shard);
+  }
+  std::vector<std::string> unlisted, elsewhere, absent;
+  std::set<std::string_view> found;
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const std::string& shard = shard_names_[i];
+    for (const TensorInfo& tensor : files_[i].tensors()) {
+      const auto listed = shard_of.find(tensor.name);
+      if (listed != shard_of.end() && listed->second != shard) {
+        elsewhere.push_back(fmt::format("{} in {} (listed in {})", tensor.name, shard, listed->second));
+        continue;
+      }
+      if (index && listed == shard_of.end()) unlisted.push_back(fmt::format("{} in {}", tensor.name, shard));
+      if (!found.insert(tensor.name).second) continue;
+      tensors_.push_back(tensor);
+      bytes_ += tensor.bytes;
+    }
+  }
+  for (std::size_t i = 0; i < tensors_.size(); ++i) place_.emplace(tensors_[i].name, i);
+  if (!index) return {};
+
+  for (const ShardIndex::Entry& entry : index->entries) {
+    if (!found.contains(entry.tensor)) absent.push_back(fmt::format("{} in {}", entry.tensor, entry.shard));
+  }
+  if (!absent.empty()) {
+    return fail(Errc::missing, "{}: {} tensors are not in the shard they are listed in: {}",
+                (directory_ / index_name).string(), absent.size(), some_of(absent));
+  }
+  if (!unlisted.empty())
+    warnings_.push_back(
+        fmt::format("{}: {} tensors are not listed: {}", index_name, unlisted.size(), some_of(unlisted)));
+  if (!elsewhere.empty()) {
+    warnings_.push_back(fmt::format("{}: {} tensors lie in a second shard too, not used: {}", index_name,
+                                    elsewhere.size(), some_of(elsewhere)));
+  }
+  if (index->total_size && *index->total_size != bytes_) {
+    warnings_.push_back(
+        fmt::format("{}: total_size is {}, but the tensors have {} bytes", index_name, *index->total_size, bytes_));
+  }
+  return {};
+}
+
+Expected<Checkpoint> Checkpoint::open(const std::filesystem::path& directory) {
+  Checkpoint checkpoint;
+  checkpoint.directory_ = directory;
+  const auto config_file = MappedFile::open(directory / "config.json");
+  if (!config_file) return tl::unexpected(config_file.error());
+  auto loaded = parse_config(config_file->text(), (directory / "config.json").string());
+  if (!loaded) return tl::unexpected(loaded.error());
+  checkpoint.loaded_ = std::move(*loaded);
+  if (const auto& keys = checkpoint.loaded_.unknown_keys; !keys.empty()) {
+    std::string all;
+    for (const std::string& key : keys) all += (all.empty() ? "" : ", ") + key;
+    checkpoint.warnings_.push_back(fmt::format("config.json: unknown keys, not used: {}", all));
+  }
+
+  std::optional<ShardIndex> index;
+  std::vector<std::string> names = {single_name};
+  if (const auto path = directory / index_name; std::filesystem::exists(path)) {
+    const auto file = MappedFile::open(path);
+    if (!file) return tl::unexpected(file.error());
+    auto parsed = parse_shard_index(file->text(), path.string());
+    if (!parsed) return tl::unexpected(parsed.error());
+    index = std::move(*parsed);
+    names = index->shards();
+  } else if (!std::filesystem::exists(directory / single_name)) {
+    return fail(Errc::missing, "{}: neither {} nor {} is there", directory.string(), index_name, single_name);
+  }
+  if (Status done = checkpoint.open_shards(names); !done) return tl::unexpected(done.error());
+  if (Status done = checkpoint.collect(index ? &*index : nullptr); !done) return tl::unexpected(done.error());
+  return checkpoint;
+}
+
+const TensorInfo* Checkpoint::find(std::string_view name) const {
+  const auto at = place_.find(name);
+  return at == place_.end() ? nullptr : &tensors_[at->second];
+}
+
+}  // namespace cachalot

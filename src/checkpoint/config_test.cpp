@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/config.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "checkpoint/test_checkpoint.h"
+
+namespace cachalot {
+namespace {
+
+Json mini_json() { return *parse_json(text_of(mini_a() / "config.json"), "config.json"); }
+
+// The same model in the flat spelling.
+Json flat_json() {
+  const Json nested = mini_json();
+  const Json &text = *nested.find("text_config"), &vision = *nested.find("vision_config");
+  const std::pair<const char*, const char*> renamed[] = {{"hidden_size", "dim"},
+                                                         {"moe_intermediate_size", "moe_inter_dim"},
+                                                         {"num_hidden_layers", "n_layers"},
+                                                         {"num_nextn_predict_layers", "n_mtp_layers"},
+                                                         {"num_attention_heads", "n_heads"},
+                                                         {"qk_rope_head_dim", "rope_head_dim"},
+                                                         {"rms_norm_eps", "norm_eps"},
+                                                         {"sliding_window", "window_size"},
+                                                         {"kv_source_layer_ids", "kv_source_layers"},
+                                                         {"index_source_layer_ids", "index_source_layers"},
+                                                         {"candidate_source_layer_id", "candidate_source_layer"},
+                                                         {"num_experts_per_tok", "n_activated_experts"},
+                                                         {"scoring_func", "score_func"},
+                                                         {"routed_scaling_factor", "route_scale"},
+                                                         {"max_position_embeddings", "max_seq_len"},
+                                                         {"engram_pad_token_id", "engram_pad_id"},
+                                                         {"dspark_num_experts_per_tok", "dspark_n_activated_experts"}};
+  const std::set<std::string> left_out = {"model_type",  "rope_scaling",   "num_key_value_heads", "hidden_act",
+                                          "topk_method", "attention_bias", "tie_word_embeddings", "norm_topk_prob"};
+  Json flat = Json::object();
+  for (const Json::Member& member : text.members()) {
+    if (left_out.contains(member.key)) continue;
+    std::string key = member.key;
+    for (const auto& [from, to] : renamed) {
+      if (key == from) key = to;
+    }
+    flat.set(key, member.value);
+  }
+  const Json& rope = *text.find("rope_scaling");
+  flat.set("rope_factor", *rope.find("factor")).set("original_seq_len", *rope.find("original_max_position_embeddings"));
+  flat.set("beta_fast", *rope.find("beta_fast")).set("beta_slow", *rope.find("beta_slow"));
+  flat.set("vision_n_layers", *vision.find("num_hidden_layers")).set("vision_dim", *vision.find("hidden_size"));
+  flat.set("vision_n_heads", *vision.find("num_attention_heads"))
+      .set("vision_inter_dim", *vision.find("intermediate_size"));
+  for (const char* key : {"patch_size", "rope_theta", "downsample_ratio", "min_pixels", "max_wh_ratio"}) {
+    flat.set(fmt::format("vision_{}", key), *vision.find(key));
+  }
+  flat.set("vision_max_n_token", *vision.find("max_image_tokens"));
+  return flat;
+}
+
+std::string error_of(const Json& json) {
+  const auto config = parse_config(json.dump(), "c");
+  return config ? "no error" : config.error().message;
+}
+
+Json without(const Json& object, std::string_view key) {
+  std::vector<Json::Member> kept;
+  for (const Json::Member& member : object.members()) {
+    if (member.key != key) kept.push_back(member);
+  }
+  return Json::object(std::move(kept));
+}
+
+// The error after one key of text_config was set.
+std::string error_with(const char* key, Json value) {
+  Json json = mini_json();
+  json.find("text_config")->set(key, std::move(value));
+  return error_of(json);
+}
+
+Json numbers(std::vector<std::int64_t> list) { return Json::array({list.begin(), list.end()}); }
+
+TEST(Config, MiniAReadsInFull) {
+  const auto loaded = parse_config(mini_json().dump(), "c");
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  EXPECT_FALSE(loaded->flat);
+  EXPECT_TRUE(loaded->unknown_keys.empty());
+  const Config& c = loaded->config;
+  EXPECT_EQ(c.vocab_size, 497);
+  EXPECT_EQ(c.dim, 128);
+  EXPECT_EQ(c.n_layers, 10);
+  EXPECT_EQ(c.n_mtp_layers, 3);
+  EXPECT_EQ(c.norm_eps, 1e-20);
+  EXPECT_EQ(c.original_seq_len, 64);
+  EXPECT_EQ(c.rope_factor, 16);
+  EXPECT_EQ(c.window_size, 56);
+  EXPECT_EQ(c.compress_ratios.size(), 13u);
+  EXPECT_EQ(c.candidate_source_layer, 6);
+  EXPECT_EQ(c.score_func, ScoreFunc::sqrtsoftplus);
+  EXPECT_EQ(c.image_token_id, 494);
+  EXPECT_EQ(c.engram_width(), 384);
+  ASSERT_TRUE(c.vision.has_value());
+  EXPECT_EQ(c.vision->inter_dim, 96);
+  EXPECT_EQ(c.vision->max_wh_ratio, std::nullopt);
+}
+
+TEST(Config, RolesFollowTheLists) {
+  const Config c = parse_config(mini_json().dump(), "c")->config;
+  EXPECT_EQ(c.kv_source(0), -1);
+  EXPECT_EQ(c.kv_source(2), 2);
+  EXPECT_EQ(c.kv_source(3), 2);
+  EXPECT_EQ(c.kv_source(5), 4);
+  EXPECT_EQ(c.kv_source(9), 6);
+  EXPECT_EQ(c.index_source(9), 8);
+  EXPECT_EQ(c.kv_source(10), -1);
+  EXPECT_TRUE(c.is_index_source(8));
+  EXPECT_FALSE(c.owns_index_keys(8));
+  EXPECT_TRUE(c.owns_index_keys(6));
+  EXPECT_FALSE(c.uses_candidates(6));
+  EXPECT_TRUE(c.uses_candidates(8));
+  EXPECT_EQ(c.engram_index(4), 1);
+  EXPECT_EQ(c.engram_index(5), -1);
+  EXPECT_EQ(c.experts(9), 8);
+  EXPECT_EQ(c.experts(10), 4);
+}
+
+TEST(Config, FlatSpellingGivesTheSameNumbers) {
+  const auto loaded = parse_config(flat_json().dump(), "c");
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  EXPECT_TRUE(loaded->flat);
+  EXPECT_TRUE(loaded->unknown_keys.empty()) << loaded->unknown_keys[0];
+  const Config flat = loaded->config, nested = parse_config(mini_json().dump(), "c")->config;
+  EXPECT_EQ(flat.dim, nested.dim);
+  EXPECT_EQ(flat.moe_inter_dim, nested.moe_inter_dim);
+  EXPECT_EQ(flat.n_activated_experts, nested.n_activated_experts);
+  EXPECT_EQ(flat.dspark_n_activated_experts, nested.dspark_n_activated_experts);
+  EXPECT_EQ(flat.rope_head_dim, nested.rope_head_dim);
+  EXPECT_EQ(flat.original_seq_len, nested.original_seq_len);
+  EXPECT_EQ(flat.compress_ratios, nested.compress_ratios);
+  EXPECT_EQ(flat.candidate_source_layer, nested.candidate_source_layer);
+  EXPECT_EQ(flat.norm_eps, nested.norm_eps);
+  EXPECT_EQ(flat.vision->max_image_tokens, nested.vision->max_image_tokens);
+  EXPECT_EQ(flat.eos_token_id, -1);
+}
+
+TEST(Config, EveryRequiredKeyIsNamedWhenItIsGone) {
+  const std::set<std::string> may_be_absent = {"model_type",     "num_key_value_heads", "hidden_act",
+                                               "attention_bias", "tie_word_embeddings", "topk_method",
+                                               "norm_topk_prob", "n_shared_experts"};
+  const Json whole = mini_json(), text = *whole.find("text_config");
+  int tried = 0;
+  for (const Json::Member& member : text.members()) {
+    // Without a candidate source no later indexer is restricted: legal, so it is tested elsewhere.
+    if (may_be_absent.contains(member.key) || member.key == "candidate_source_layer_id") continue;
+    Json json = whole;
+    json.set("text_config", without(text, member.key));
+    const std::string error = error_of(json);
+    EXPECT_NE(error.find("\"text_config." + member.key), std::string::npos) << member.key << ": " << error;
+    EXPECT_NE(error.find("is missing"), std::string::npos) << error;
+    ++tried;
+  }
+  EXPECT_EQ(tried, 47);
+  for (const Json::Member& member : text.find("rope_scaling")->members()) {
+    if (member.key == "rope_type") continue;
+    Json json = whole;
+    json.find("text_config")->set("rope_scaling", without(*text.find("rope_scaling"), member.key));
+    EXPECT_NE(error_of(json).find("rope_scaling." + member.key), std::string::npos) << member.key;
+  }
+  for (const Json::Member& member : whole.find("vision_config")->members()) {
+    if (member.key == "model_type" || member.key == "max_wh_ratio") continue;
+    Json json = whole;
+    json.set("vision_config", without(*whole.find("vision_config"), member.key));
+    EXPECT_NE(error_of(json).find("\"vision_config." + member.key + "\" is missing"), std::string::npos) << member.key;
+  }
+  for (const char* key :
+       {"model_type", "text_config", "bos_token_id", "eos_token_id", "pad_token_id", "image_token_id"}) {
+    EXPECT_EQ(error_of(without(whole, key)), fmt::format("c: key \"{}\" is missing", key));
+  }
+}
+
+TEST(Config, EveryRequiredFlatKeyIsNamedWhenItIsGone) {
+  const Json flat = flat_json();
+  for (const Json::Member& member : flat.members()) {
+    if (member.key == "n_shared_experts" || member.key == "candidate_source_layer" ||
+        member.key == "vision_max_wh_ratio")
+      continue;
+    if (member.key == "n_layers") continue;  // it tells the flat spelling from no config at all
+    EXPECT_EQ(error_of(without(flat, member.key)), fmt::format("c: key \"{}\" is missing", member.key));
+  }
+  EXPECT_NE(error_of(without(flat, "n_layers")), "no error");
+}
+
+TEST(Config, FamilyIsTheWholeName) {
+  for (const char* type : {"deepseek_v4", "deepseek_v41x", "deepseek_v3", "DEEPSEEK_V41", "", " deepseek_v41"}) {
+    Json json = mini_json();
+    json.set("model_type", type);
+    EXPECT_EQ(error_of(json), fmt::format("c: model_type is \"{}\", only \"deepseek_v41\" is run here", type));
+    Json flat = flat_json();
+    flat.set("model_type", type);
+    EXPECT_NE(error_of(flat).find("model_type"), std::string::npos);
+  }
+}
+
+TEST(Config, UnknownKeysAreListed) {
+  Json json = mini_json();
+  json.set("new_top", 1);
+  json.find("text_config")->set("new_text", Json::object({{"a", 1}}));
+  json.find("text_config")->find("rope_scaling")->set("attention_factor", 1);
+  json.find("vision_config")->set("new_vision", nullptr);
+  const auto loaded = parse_config(json.dump(), "c");
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  EXPECT_EQ(loaded->unknown_keys, (std::vector<std::string>{"new_top", "text_config.rope_scaling.attention_factor",
+                                                            "text_config.new_text", "vision_config.new_vision"}));
+}
+
+TEST(Config, ValuesThatMeanAnotherModelAreRefused) {
+  EXPECT_NE(error_with("norm_topk_prob", false).find("\"text_config.norm_topk_prob\" is false, expected true"),
+            std::string::npos);
+  EXPECT_NE(error_with("hidden_act", "gelu").find("hidden_act"), std::string::npos);
+  EXPECT_NE(error_with("scoring_func", "tanh").find("scoring_func"), std::string::npos);
+  EXPECT_NE(error_with("n_shared_experts", 2).find("n_shared_experts"), std::string::npos);
+  EXPECT_NE(error_with("num_key_value_heads", 4).find("num_key_value_heads"), std::string::npos);
+  EXPECT_NE(error_with("tie_word_embeddings", true).find("tie_word_embeddings"), std::string::npos);
+  for (const char* score : {"sqrtsoftplus", "softmax", "sigmoid"})
+    EXPECT_EQ(error_with("scoring_func", score), "no error");
+  Json json = mini_json();
+  json.set("expert_dtype", "fp8");
+  EXPECT_NE(error_of(json).find("expert_dtype"), std::string::npos);
+  json = mini_json();
+  json.find("quantization_config")->set("weight_block_size", numbers({128, 128}));
+  EXPECT_NE(error_of(json).find("weight_block_size"), std::string::npos);
+}
+
+TEST(Config, NumbersOfTheWrongKindOrSizeAreRefusedByName) {
+  for (const Json& bad : {Json(0), Json(-128), Json("128"), Json(128.5), Json(true), Json(nullptr), Json::number("1e3"),
+                          Json::number("99999999999999999999"), Json(std::int64_t{1} << 40), Json::array({128})}) {
+    EXPECT_NE(error_with("hidden_size", bad).find("\"text_config.hidden_size\" is "), std::string::npos) << bad.dump();
+  }
+  for (const Json& bad : {Json(0), Json("x"), Json::array(), Json::number("1e999"), Json::number("-1.5")}) {
+    EXPECT_NE(error_with("rope_theta", bad).find("rope_theta"), std::string::npos) << bad.dump();
+  }
+  EXPECT_NE(error_with("compress_ratios", 2).find("compress_ratios"), std::string::npos);
+  EXPECT_NE(error_with("kv_source_layer_ids", Json::array({"2"})).find("kv_source_layer_ids"), std::string::npos);
+  EXPECT_NE(error_of(Json::array()).find("object"), std::string::npos);
+  EXPECT_NE(error_of(Json::object({{"model_type", "deepseek_v41"}, {"text_config", 1}})).find("text_config"),
+            std::string::npos);
+}
+
+TEST(Config, WidthsMustHoldWholeGroups) {
+  for (const char* key : {"hidden_size", "q_lora_rank", "head_dim", "o_lora_rank", "moe_intermediate_size",
+                          "index_head_dim", "engram_head_dim"}) {
+    EXPECT_NE(error_with(key, 48).find("expected a multiple of 32"), std::string::npos) << key;
+  }
+  EXPECT_NE(error_with("o_groups", 3).find("n_heads is 4, expected a multiple of 3"), std::string::npos);
+  EXPECT_NE(error_with("qk_rope_head_dim", 31).find("rope_head_dim"), std::string::npos);
+  EXPECT_NE(error_with("qk_rope_head_dim", 96).find("rope_head_dim 96"), std::string::npos);
+}
+
+TEST(Config, SourcesMustServeTheirLayers) {
+  const auto ratios = [](std::vector<std::int64_t> list) {
+    return error_with("compress_ratios", numbers(std::move(list)));
+  };
+  EXPECT_NE(ratios({0, 0, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0}).find("has 12 entries, expected 13"), std::string::npos);
+  EXPECT_NE(ratios({0, 0, 2, 2, 2, 2, 1, 1, 1, 1, 0, 1, 0}).find("draft stage 1 is 1"), std::string::npos);
+  EXPECT_NE(ratios({0, 1, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0}).find("layer 1 has compress_ratio 1, but no KV source"),
+            std::string::npos);
+  EXPECT_NE(ratios({0, 0, 2, 1, 2, 2, 1, 1, 1, 1, 0, 0, 0})
+                .find("layer 3 has compress_ratio 1, but its KV source, layer 2, has 2"),
+            std::string::npos);
+  EXPECT_NE(ratios({0, 0, 2, 2, 0, 0, 1, 1, 1, 1, 0, 0, 0}).find("layer 4 is a KV source, but"), std::string::npos);
+  EXPECT_NE(ratios({0, 0, 2, 2, 2, 2, 1, 1, 0, 1, 0, 0, 0}).find("layer 8 is an index source, but"), std::string::npos);
+  EXPECT_EQ(ratios({0, 0, 3, 3, 3, 3, 1, 1, 1, 1, 0, 0, 0}), "no error");
+  EXPECT_EQ(ratios({0, 0, 3, 0, 7, 7, 1, 0, 1, 1, 0, 0, 0}), "no error");
+  EXPECT_NE(error_with("kv_source_layer_ids", numbers({2, 6, 4})).find("must ascend, but 4 comes after 6"),
+            std::string::npos);
+  EXPECT_NE(error_with("kv_source_layer_ids", numbers({2, 4, 6, 6})).find("must ascend"), std::string::npos);
+  EXPECT_NE(error_with("kv_source_layer_ids", numbers({2, 4, 6, 10})).find("names layer 10, but there are 10"),
+            std::string::npos);
+  EXPECT_NE(error_with("index_source_layer_ids", numbers({2, 4, 8})).find("its index source, layer 4, has 2"),
+            std::string::npos);
+  EXPECT_NE(error_with("kv_source_layer_ids", numbers({2, 4, 6, 7})).find("KV source 7, which is no index source"),
+            std::string::npos);
+}
+
+TEST(Config, CandidateSourceIsAnIndexSourceOrNone) {
+  EXPECT_NE(error_with("candidate_source_layer_id", 7).find("candidate_source_layer 7 is no index source"),
+            std::string::npos);
+  EXPECT_NE(
+      error_with("candidate_source_layer_id", 4).find("index source 6 has compress_ratio 1, but the candidate source"),
+      std::string::npos);
+  for (const Json& none : {Json(-1), Json(nullptr)}) {
+    Json json = mini_json();
+    Json text = without(without(*json.find("text_config"), "candidate_topk_blocks"), "candidate_block_size");
+    text.set("candidate_source_layer_id", none);
+    json.set("text_config", std::move(text));
+    const auto loaded = parse_config(json.dump(), "c");
+    ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+    EXPECT_EQ(loaded->config.candidate_source_layer, -1);
+    EXPECT_FALSE(loaded->config.uses_candidates(8));
+  }
+}
+
+TEST(Config, CountsAndIdsMustLieInside) {
+  EXPECT_NE(error_with("num_experts_per_tok", 9).find("n_activated_experts 9 of only 8"), std::string::npos);
+  EXPECT_NE(error_with("dspark_num_experts_per_tok", 5).find("dspark_n_activated_experts 5 of only 4"),
+            std::string::npos);
+  EXPECT_EQ(error_with("num_experts_per_tok", 8), "no error");
+  EXPECT_NE(error_with("dspark_noise_token_id", 497).find("outside the vocabulary of 497"), std::string::npos);
+  EXPECT_NE(error_with("engram_pad_token_id", 497).find("engram_pad_id"), std::string::npos);
+  EXPECT_NE(error_with("dspark_target_layer_ids", numbers({8, 9, 10})).find("names layer 10"), std::string::npos);
+  EXPECT_NE(error_with("dspark_target_layer_ids", Json::array()).find("dspark_target_layer_ids is empty"),
+            std::string::npos);
+  EXPECT_NE(error_with("engram_num_embeddings", numbers({660})).find("has 1 entries for 2 layers"), std::string::npos);
+  EXPECT_NE(error_with("engram_num_embeddings", numbers({605, 864})).find("605 is too few for 6 columns"),
+            std::string::npos);
+  for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id", "image_token_id"}) {
+    Json json = mini_json();
+    json.set(key, 497);
+    EXPECT_NE(error_of(json).find(fmt::format("{} is 497", key)), std::string::npos);
+  }
+  Json json = mini_json();
+  json.find("vision_config")->set("num_attention_heads", 3);
+  EXPECT_NE(error_of(json).find("vision dim is 64, expected a multiple of 3"), std::string::npos);
+}
+
+TEST(Config, ModelWithoutDraftsEngramOrVisionNeedsNoKeysOfThem) {
+  Json json = without(mini_json(), "vision_config");
+  Json text = Json::object();
+  for (const Json::Member& member : json.find("text_config")->members()) {
+    if (!member.key.starts_with("dspark_") && !member.key.starts_with("engram_")) text.set(member.key, member.value);
+  }
+  text.set("num_nextn_predict_layers", 0).set("engram_layer_ids", Json::array());
+  text.set("compress_ratios", numbers({0, 0, 2, 2, 2, 2, 1, 1, 1, 1}));
+  json.set("text_config", std::move(text));
+  const auto loaded = parse_config(json.dump(), "c");
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  EXPECT_FALSE(loaded->config.vision.has_value());
+}
+
+TEST(Config, BundledPrototypeIsAccepted) {
+  const auto loaded = parse_config(text_of(CACHALOT_TEST_DATA "/../../models/prototype/config.json"), "c");
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  EXPECT_TRUE(loaded->unknown_keys.empty());
+  EXPECT_FALSE(loaded->config.vision.has_value());
+}
+
+}  // namespace
+}  // namespace cachalot
