@@ -16,9 +16,9 @@ struct CandidatesArgs {
   View<std::int32_t, 2> block;          // [rows, candidate_topk_blocks], ascending, -1 behind the last one kept
 };
 
-// A block counts as its best visible group; the block of the newest visible group is always kept; blocks where nothing
-// is visible never are; ties go to the lower block. With nothing visible nothing is kept. Discrete: the same on every
-// backend.
+// A block counts as its best visible group, NaN and -inf as the lowest there is; the block of the newest visible group
+// is always kept; blocks where nothing is visible never are; ties go to the lower block. With nothing visible nothing
+// is kept. Discrete: the same on every backend.
 void candidates_ref(Context& context, const CandidatesArgs& args);
 
 }  // namespace cachalot

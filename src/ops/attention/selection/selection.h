@@ -18,7 +18,8 @@ struct SelectionArgs {
   View<std::int32_t, 2> group;  // [rows, index_topk], ascending, -1 behind the last one
 };
 
-// Ties go to the lower group: exact ties are common (ReLU zeros, coarse fp4 dots). Discrete: the same on every backend.
+// NaN and -inf count as the lowest there is: such a group comes last, but it comes. Ties go to the lower group: exact
+// ties are common (ReLU zeros, coarse fp4 dots). Discrete: the same on every backend.
 void selection_ref(Context& context, const SelectionArgs& args);
 
 }  // namespace cachalot

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/attention/sparse_attention/sparse_attention.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "ops/test_numbers.h"
+
+namespace cachalot {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+// One sequence: ring, own rows and compressed groups, in the released formats or any other.
+struct Source {
+  StoredRows ring;
+  StoredRows own;
+  StoredRows groups;
+  StoredPages pages;
+
+  Source(std::int64_t dim, std::int64_t ring_rows, std::int64_t own_rows, std::int64_t group_rows, Random& random,
+         bool plain = false)
+      : ring(plain ? RowFormat::f32 : RowFormat::e4m3_e8m0_32, dim, random_floats(ring_rows * dim, random)),
+        own(plain ? RowFormat::f32 : RowFormat::e4m3_e8m0_32, dim, random_floats(own_rows * dim, random)),
+        groups(plain ? RowFormat::f32 : RowFormat::e2m1_e4m3_16, dim, random_floats(group_rows * dim, random)),
+        pages(groups, 5) {}
+  AttentionSource view() const { return {ring.rows, own.rows, pages.rows}; }
+  std::vector<float> slot(std::int64_t s) const {
+    if (s < ring.rows.rows) return ring.row(s);
+    s -= ring.rows.rows;
+    return s < own.rows.rows ? own.row(s) : groups.row(s - own.rows.rows);
+  }
+};
+
+struct Case {
+  Tensor<3> q;  // [rows, heads, dim]
+  std::vector<AttentionSource> source;
+  std::vector<std::int32_t> sequence;
+  std::vector<std::vector<std::int32_t>> slot;
+  std::vector<float> sink;
+  float scale = 1;
+  bool round = false;
+};
+
+Tensor<3> run(Case c, DType type = DType::f32) {
+  Array<std::int32_t, 1> sequence({c.q.shape[0]});
+  sequence.at = c.sequence;
+  Array<std::int32_t, 2> slot({c.q.shape[0], c.slot.empty() ? 0 : static_cast<std::int64_t>(c.slot[0].size())});
+  slot.at.clear();
+  for (const auto& row : c.slot) slot.at.insert(slot.at.end(), row.begin(), row.end());
+  Array<float, 1> sink({c.q.shape[1]});
+  sink.at = c.sink;
+  Tensor<3> out(type, c.q.shape);
+  for (std::byte& b : out.bytes) b = std::byte{0x3F};
+  Context context;
+  sparse_attention_ref(context, {c.q, c.source, sequence, slot, sink, c.scale, c.round, out});
+  return out;
+}
+
+std::vector<std::int32_t> random_list(std::int64_t listed, std::int64_t slots, Random& random) {
+  std::vector<std::int32_t> list;
+  for (std::int64_t i = 0; i < listed; ++i) {
+    list.push_back(random.below(5) == 0 ? -1 : static_cast<std::int32_t>(random.below(slots)));
+  }
+  return list;
+}
+
+TEST(SparseAttention, RowThatListsNothingGivesZeros) {
+  Random random(1);
+  const Source s(64, 4, 0, 0, random);
+  for (const bool round : {false, true}) {
+    for (const std::int64_t listed : {0, 1, 64, 65}) {
+      for (const float sink : {0.0f, 80.0f, -80.0f, -infinity}) {
+        const std::vector<std::int32_t> nothing(static_cast<std::size_t>(listed), -1);
+        const Tensor<3> y =
+            run({Tensor<3>(DType::bf16, {1, 2, 64}, random), {s.view()}, {0}, {nothing}, {sink, sink}, 1, round},
+                DType::bf16);
+        for (std::int64_t i = 0; i < y.size(); ++i) ASSERT_EQ(y.get(i), 0) << listed << " " << sink;
+      }
+    }
+  }
+}
+
+TEST(SparseAttention, OneSlotWithoutSinkReturnsItsVector) {
+  Random random(2);
+  const Source s(64, 5, 3, 7, random);
+  for (std::int32_t slot = 0; slot < 15; ++slot) {  // ring, own and every group, over three pages
+    const Tensor<3> y = run({Tensor<3>(DType::bf16, {1, 1, 64}, random), {s.view()}, {0}, {{-1, slot}}, {-infinity}});
+    const auto want = s.slot(slot);
+    for (std::int64_t i = 0; i < 64; ++i) ASSERT_EQ(y.get(i), want[static_cast<std::size_t>(i)]) << slot;
+  }
+}
+
+// q = 0: each of three slots has weight 1, the sink weighs e^0 = 1 too, but brings no value.
+TEST(SparseAttention, SinkTakesItsShareOfTheDenominatorAlone) {
+  Random random(3);
+  const Source s(32, 3, 0, 0, random);
+  Case c{Tensor<3>(DType::f32, {1, 2, 32}), {s.view()}, {0}, {{0, 1, 2}}, {0, std::log(5.0f)}};
+  const Tensor<3> y = run(c);
+  for (std::size_t i = 0; i < 32; ++i) {
+    const double sum = static_cast<double>(s.slot(0)[i]) + s.slot(1)[i] + s.slot(2)[i];
+    EXPECT_NEAR(y.get(static_cast<std::int64_t>(i)), sum / 4, 1e-7);
+    EXPECT_NEAR(y.get(static_cast<std::int64_t>(32 + i)), sum / 8, 1e-7);
+  }
+}
+
+// Written down straight from spec 3.5: no running maximum, no blocks, long double.
+double expected(const Source& s, const Case& c, std::int64_t row, std::int64_t head, std::size_t i) {
+  const auto dim = c.q.shape[2];
+  std::vector<long double> score;
+  std::vector<long double> value;
+  for (const std::int32_t slot : c.slot[static_cast<std::size_t>(row)]) {
+    if (slot < 0) continue;
+    const auto kv = s.slot(slot);
+    long double dot = 0;
+    for (std::int64_t d = 0; d < dim; ++d) {
+      dot += static_cast<long double>(c.q.get((row * c.q.shape[1] + head) * dim + d)) * kv[static_cast<std::size_t>(d)];
+    }
+    score.push_back(dot * c.scale);
+    value.push_back(kv[i]);
+  }
+  if (score.empty()) return 0;
+  const long double top = *std::ranges::max_element(score);
+  long double sum = 0;
+  long double weights = std::exp(c.sink[static_cast<std::size_t>(head)] - top);
+  for (std::size_t j = 0; j < score.size(); ++j) {
+    weights += std::exp(score[j] - top);
+    sum += std::exp(score[j] - top) * value[j];
+  }
+  return static_cast<double>(sum / weights);
+}
+
+TEST(SparseAttention, MatchesTheFormulaAtEveryListLength) {
+  Random random(4);
+  const Source s(64, 20, 3, 40, random);
+  for (const std::int64_t listed : {1, 2, 63, 64, 65, 128, 200}) {
+    Case c{Tensor<3>(DType::f32, {2, 3, 64}, random, 3), {s.view()}, {0, 0}, {}, {0.5f, -2, 3}, 1 / std::sqrt(64.0f)};
+    for (int row = 0; row < 2; ++row) c.slot.push_back(random_list(listed, 63, random));
+    const Tensor<3> exact = run(c);
+    c.round = true;
+    const Tensor<3> rounded = run(c);
+    for (std::int64_t at = 0; at < exact.size(); ++at) {
+      const double want = expected(s, c, at / 192, at / 64 % 3, static_cast<std::size_t>(at % 64));
+      ASSERT_NEAR(exact.get(at), want, 1e-6) << listed;
+      ASSERT_NEAR(rounded.get(at), want, 1e-2) << listed;  // half a bf16 step per probability
+    }
+  }
+}
+
+TEST(SparseAttention, MatchesTheFormulaAtTheModelsSize) {
+  Random random(5);
+  const Source s(512, 144, 1, 600, random);
+  Case c{Tensor<3>(DType::bf16, {1, 64, 512}, random),
+         {s.view()},
+         {0},
+         {random_list(640, 745, random)},
+         random_floats(64, random, 4),
+         1 / std::sqrt(512.0f)};
+  const Tensor<3> y = run(c);
+  for (const std::int64_t head : {0, 1, 31, 63}) {
+    for (const std::size_t i : {0u, 255u, 511u}) {
+      EXPECT_NEAR(y.get(head * 512 + static_cast<std::int64_t>(i)), expected(s, c, 0, head, i), 1e-6)
+          << head << " " << i;
+    }
+  }
+}
+
+// Scores of f32 slots of width 1 are chosen: q = 1, the slot's value is its score. 0.3 below the maximum, e^-0.3 =
+// 0.7408…, bf16 0.7421875.
+Case scalar(const Source& s, std::vector<std::int32_t> list) {
+  Case c{Tensor<3>(DType::f32, {1, 1, 1}), {s.view()}, {0}, {std::move(list)}, {-infinity}, 1, true};
+  c.q.set(0, 1);
+  return c;
+}
+
+struct ScalarSource : Source {
+  ScalarSource(std::vector<float> v, Random& random)
+      : Source(1, static_cast<std::int64_t>(v.size()), 0, 0, random, true) {
+    std::memcpy(ring.codes.data(), v.data(), 4 * v.size());
+  }
+};
+
+TEST(SparseAttention, RoundedProbabilitiesAreInTheNumeratorOnly) {
+  Random random(6);
+  const ScalarSource s({1, 0.7f}, random);
+  const double p = std::exp(static_cast<double>(0.7f) - 1);
+  EXPECT_NEAR(run(scalar(s, {0, 1})).get(0), (1 + to_float(to_bf16(p)) * 0.7) / (1 + p), 1e-7);
+  Case exact = scalar(s, {0, 1});
+  exact.round = false;
+  EXPECT_NEAR(run(exact).get(0), (1 + p * 0.7) / (1 + p), 1e-7);
+}
+
+// The same two slots with the larger one 64 entries later: the smaller one's probability was 1 when it was rounded,
+// and is scaled down unrounded. -1 entries count towards the 64.
+TEST(SparseAttention, ProbabilitiesAreRoundedAgainstTheMaximumOfTheirBlockOf64) {
+  Random random(7);
+  const ScalarSource s({1, 0.7f}, random);
+  const double p = std::exp(static_cast<double>(0.7f) - 1);
+  std::vector<std::int32_t> list(66, -1);
+  list[63] = 1;
+  list[64] = 0;
+  const double in_two_blocks = (1 + p * 0.7) / (1 + p);
+  EXPECT_NEAR(run(scalar(s, list)).get(0), in_two_blocks, 1e-7);
+  std::swap(list[62], list[64]);  // both in the first block
+  const double in_one_block = (1 + to_float(to_bf16(p)) * 0.7) / (1 + p);
+  EXPECT_NEAR(run(scalar(s, list)).get(0), in_one_block, 1e-7);
+  EXPECT_GT(std::abs(in_one_block - in_two_blocks), 1e-4);
+}
+
+TEST(SparseAttention, HugeScoresStayFinite) {
+  Random random(8);
+  const ScalarSource s({3000, 2990, -3000}, random);
+  Case c = scalar(s, {2, 1, 0});
+  c.scale = 50;
+  for (const bool round : {false, true}) {
+    c.round = round;
+    EXPECT_EQ(run(c).get(0), 3000);
+  }
+}
+
+TEST(SparseAttention, ScaleMultipliesTheScore) {
+  Random random(9);
+  const ScalarSource s({0, 2}, random);
+  Case c = scalar(s, {0, 1});
+  c.round = false;
+  c.scale = 0.5f;
+  EXPECT_NEAR(run(c).get(0), 2 * std::exp(1.0) / (1 + std::exp(1.0)), 1e-6);
+}
+
+TEST(SparseAttention, NanStaysInItsHead) {
+  Random random(10);
+  const Source s(32, 4, 0, 0, random);
+  Case c{Tensor<3>(DType::f32, {1, 2, 32}, random), {s.view()}, {0}, {{0, 1}}, {0, 0}};
+  c.q.set(5, std::nan(""));
+  const Tensor<3> y = run(c);
+  EXPECT_TRUE(std::isnan(y.get(0)));
+  EXPECT_TRUE(std::isfinite(y.get(32)));
+}
+
+TEST(SparseAttention, EveryRowIsTheSameAloneAndAmongOthers) {
+  Random random(11);
+  const Source one(64, 16, 4, 30, random);
+  const Source two(64, 16, 1, 9, random);
+  for (const bool round : {false, true}) {
+    Case all{Tensor<3>(DType::bf16, {5, 4, 64}, random),
+             {one.view(), two.view()},
+             {0, 1, 0, 1, 0},
+             {},
+             {0, 1, -1, 2},
+             0.125f,
+             round};
+    for (const std::int32_t sequence : all.sequence)
+      all.slot.push_back(random_list(130, sequence == 0 ? 50 : 26, random));
+    all.slot[2].assign(130, -1);
+    const Tensor<3> together = run(all, DType::bf16);
+    for (std::int64_t row = 0; row < 5; ++row) {
+      const auto r = static_cast<std::size_t>(row);
+      Case alone{
+          Tensor<3>(DType::bf16, {1, 4, 64}), all.source, {all.sequence[r]}, {all.slot[r]}, all.sink, 0.125f, round};
+      alone.q.bytes = all.q.row_bytes(row);
+      EXPECT_EQ(run(alone, DType::bf16).bytes, together.row_bytes(row)) << row;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cachalot

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the operators' tests are made of: seeded numbers, and arrays, weights and packed rows that own their memory.
+// Included by *_test.cpp only.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "numerics/row_format.h"
+#include "tensor/packed_rows.h"
+#include "tensor/values.h"
+#include "tensor/view.h"
+#include "tensor/weight.h"
+
+namespace cachalot {
+
+// The same numbers on every machine and standard library (splitmix64).
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t bits() {
+    std::uint64_t z = (state_ += 0x9E3779B97F4A7C15u);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+  }
+  std::int64_t below(std::int64_t bound) {
+    return static_cast<std::int64_t>(bits() % static_cast<std::uint64_t>(bound));
+  }
+  float real() { return static_cast<float>(static_cast<double>(bits() >> 11) * 0x1p-52 - 1); }  // [-1, 1)
+
+ private:
+  std::uint64_t state_;
+};
+
+template <int N>
+std::size_t count(const std::array<std::int64_t, N>& shape) {
+  std::size_t n = 1;
+  for (const std::int64_t s : shape) n *= static_cast<std::size_t>(s);
+  return n;
+}
+
+// A view and the memory it shows.
+template <class T, int N>
+struct Array {
+  std::array<std::int64_t, N> shape;
+  std::vector<T> at;
+
+  explicit Array(std::array<std::int64_t, N> s, T v = {}) : shape(s), at(count<N>(s), v) {}
+  View<T, N> view() { return View<T, N>(at.data(), shape); }
+  operator View<T, N>() { return view(); }
+  operator View<const T, N>() { return view(); }
+};
+
+// Values and their memory.
+template <int N>
+struct Tensor {
+  DType type;
+  std::array<std::int64_t, N> shape;
+  std::vector<std::byte> bytes;
+
+  Tensor(DType t, std::array<std::int64_t, N> s)
+      : type(t), shape(s), bytes(count<N>(s) * static_cast<std::size_t>(bytes_of(t))) {}
+  Tensor(DType t, std::array<std::int64_t, N> s, Random& random, float scale = 1) : Tensor(t, s) {
+    for (std::int64_t i = 0; i < size(); ++i) set(i, scale * random.real());
+  }
+  std::int64_t size() const { return static_cast<std::int64_t>(count<N>(shape)); }
+  Values<N> values() { return Values<N>(bytes.data(), type, shape); }
+  operator Values<N>() { return values(); }
+  operator ConstValues<N>() { return values(); }
+  float get(std::int64_t i) const { return ConstValues<1>(bytes.data(), type, {size()}).load(i); }
+  void set(std::int64_t i, double v) { Values<1>(bytes.data(), type, {size()}).store(i, v); }
+  // Row `row` along the first axis, as bytes: what "bit-equal" compares.
+  std::vector<std::byte> row_bytes(std::int64_t row) const {
+    const auto step = static_cast<std::ptrdiff_t>(bytes.size()) / static_cast<std::ptrdiff_t>(shape[0]);
+    return {bytes.begin() + row * step, bytes.begin() + (row + 1) * step};
+  }
+};
+
+// Packed rows made of the numbers given, and their memory.
+struct StoredRows {
+  std::vector<std::uint8_t> codes;
+  std::vector<std::uint8_t> scales;
+  PackedRows rows;
+
+  StoredRows(RowFormat format, std::int64_t width, const std::vector<float>& values) {
+    rows = {format, width, static_cast<std::int64_t>(values.size()) / width};
+    const std::int64_t code_step = code_bytes(format, width);
+    const std::int64_t scale_step = scale_bytes(format, width);
+    codes.resize(static_cast<std::size_t>(rows.rows * code_step));
+    scales.resize(static_cast<std::size_t>(rows.rows * scale_step));
+    for (std::int64_t r = 0; r < rows.rows; ++r) {
+      encode_row(format,
+                 std::span(values).subspan(static_cast<std::size_t>(r * width), static_cast<std::size_t>(width)),
+                 codes.data() + r * code_step, scales.data() + r * scale_step);
+    }
+    rows.codes = codes.data();
+    rows.scales = scales.data();
+  }
+  StoredRows(const StoredRows&) = delete;
+  StoredRows& operator=(const StoredRows&) = delete;
+
+  std::vector<float> row(std::int64_t r) const {
+    std::vector<float> v(static_cast<std::size_t>(rows.width));
+    rows.decode(r, v);
+    return v;
+  }
+};
+
+// The same rows cut into pages, which stand in no order in memory.
+struct StoredPages {
+  std::vector<std::vector<std::uint8_t>> memory;
+  std::vector<const std::uint8_t*> pages;
+  PagedRows rows;
+
+  StoredPages(const StoredRows& from, std::int64_t page_rows) {
+    const PackedRows& f = from.rows;
+    const std::int64_t code_step = code_bytes(f.format, f.width);
+    const std::int64_t scale_step = scale_bytes(f.format, f.width);
+    for (std::int64_t first = 0; first < f.rows; first += page_rows) {
+      const auto n = static_cast<std::size_t>(std::min(page_rows, f.rows - first));
+      std::vector<std::uint8_t> page(static_cast<std::size_t>(page_rows * (code_step + scale_step)));
+      const auto bytes = [&](std::int64_t step) { return n * static_cast<std::size_t>(step); };
+      if (code_step > 0) std::memcpy(page.data(), f.codes + first * code_step, bytes(code_step));
+      if (scale_step > 0) {
+        std::memcpy(page.data() + page_rows * code_step, f.scales + first * scale_step, bytes(scale_step));
+      }
+      memory.push_back(std::move(page));
+    }
+    for (const auto& page : memory) pages.push_back(page.data());
+    rows = {f.format, f.width, f.rows, page_rows, pages};
+  }
+  StoredPages(const StoredPages&) = delete;
+  StoredPages& operator=(const StoredPages&) = delete;
+};
+
+// A weight of random codes near 1 in size, and its memory.
+struct StoredWeight {
+  std::vector<std::uint8_t> data;
+  std::vector<std::uint8_t> scale;
+  Weight weight;
+
+  StoredWeight(WeightFormat format, std::int64_t out, std::int64_t in, Random& random) {
+    weight = {format, out, in, nullptr, nullptr};
+    const auto put = [&](const auto& v) {
+      const auto* p = reinterpret_cast<const std::uint8_t*>(&v);
+      data.insert(data.end(), p, p + sizeof v);
+    };
+    for (std::int64_t i = 0; i < out * in; ++i) {
+      const float v = random.real();
+      if (format == WeightFormat::f32) put(v);
+      if (format == WeightFormat::bf16) put(to_bf16(v));
+      if (format == WeightFormat::f16) put(static_cast<std::uint16_t>(0x3000 + random.below(0xC00)));  // 1/8 to 2
+      if (format == WeightFormat::e4m3_block32) put(to_e4m3(8 * v));
+      if (format == WeightFormat::e2m1_row32 && i % 2 == 0) put(static_cast<std::uint8_t>(random.below(256)));
+    }
+    if (weight.quantized()) {
+      const std::int64_t rows = format == WeightFormat::e4m3_block32 ? (out + 31) / 32 : out;
+      for (std::int64_t i = 0; i < rows * weight.scale_columns(); ++i) {
+        scale.push_back(static_cast<std::uint8_t>(120 + random.below(8)));
+      }
+      weight.scale = scale.data();
+    }
+    weight.data = data.data();
+  }
+  StoredWeight(const StoredWeight&) = delete;
+  StoredWeight& operator=(const StoredWeight&) = delete;
+};
+
+inline std::vector<float> random_floats(std::int64_t n, Random& random, float scale = 1) {
+  std::vector<float> v(static_cast<std::size_t>(n));
+  for (float& x : v) x = scale * random.real();
+  return v;
+}
+
+}  // namespace cachalot
