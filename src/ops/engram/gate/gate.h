@@ -21,6 +21,8 @@ struct EngramGateArgs {
   Values<3> out;                      // [rows, hc, dim]; may be h itself
 };
 
+// dot = Σ h · q_weight · k_weight · key over the root mean squares of h and key (eps under the roots) and over √dim;
+// gate = sigmoid(sign(dot) · √max(|dot|, 1e-6)), where sign(0) = 0 gives ½. An image row keeps the bits of its h.
 // Numerics: q_weight · k_weight rounded to f32; sums in double; dot, gate f32; h + gate · value rounded once at the
 // store.
 void engram_gate_ref(Context& context, const EngramGateArgs& args);

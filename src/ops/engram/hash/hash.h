@@ -20,19 +20,26 @@ struct EngramColumns {
   std::int64_t table_rows() const { return static_cast<std::int64_t>(offset.back() + prime.back()); }
 };
 
+// Numbers of the configuration; whoever read it has seen that they are in range.
 struct EngramShape {
-  std::vector<std::int64_t> layers;  // engram_layer_ids, in configuration order
-  std::int64_t vocab_size;           // engram_vocab_size: primes are taken from here upwards
-  std::int64_t classes;              // token classes (engram.md 1)
-  std::int64_t max_ngram;
-  std::int64_t heads;
+  std::vector<std::int64_t> layers;  // engram_layer_ids, in configuration order; >= 0
+  std::int64_t vocab_size;           // engram_vocab_size, 1 to 3,000,000,000: primes are taken from here upwards
+  std::int64_t classes;              // token classes (engram.md 1), at least 1
+  std::int64_t max_ngram;            // at least 2
+  std::int64_t heads;                // at least 1
 };
 
 // Layout and multipliers of every Engram layer, in the order of shape.layers.
 std::vector<EngramColumns> engram_columns(const EngramShape& shape);
 
-// Row numbers of one position. classes: [max_ngram], the class of the token k back, the pad class already standing for
-// every one before the sequence's start or on a dead position, and for all further back. out: [columns].
+// The classes a position hashes: out[k] is the class of the token k back, k = 0 being the position itself. From the
+// first k that lies before the sequence's start (where the two spans end) or on a dead position, that one and all
+// further back are pad_class. classes_back and dead_back: equally long, may be longer than out; dead 1 = takes no part
+// (image rows), and its class is not looked at. out: [max_ngram].
+void engram_history(std::span<const std::int32_t> classes_back, std::span<const std::uint8_t> dead_back,
+                    std::int32_t pad_class, std::span<std::int32_t> out);
+
+// Row numbers of one position. classes: [max_ngram] of engram_history, none negative. out: [columns].
 void engram_rows(const EngramColumns& layer, std::span<const std::int32_t> classes, std::span<std::int64_t> out);
 
 bool is_prime(std::uint64_t n);  // exact below 3,215,031,751

@@ -12,13 +12,15 @@ struct SinkhornArgs {
   View<const float, 2> mixes;  // [rows, (2 + hc) · hc]: pre | post | comb
   View<const float, 1> base;   // [(2 + hc) · hc]
   View<const float, 1> scale;  // [3]: of pre, post, comb
-  int iterations;              // hc_sinkhorn_iters; the first is a softmax over rows, each ends on columns
+  int iterations;              // hc_sinkhorn_iters, >= 1: the first a softmax of each row, the others divide by row
+                               // sums, and each then divides by column sums
   float eps;                   // hc_eps
   View<float, 2> pre;          // [rows, hc]: sigmoid + eps
   View<float, 2> post;         // [rows, hc]: 2 · sigmoid
   View<float, 3> comb;         // [rows, hc, hc]: first axis the copy read, second the copy written (unfold.h)
 };
 
+// Every softmax entry gets eps added, and so does every sum that is divided by.
 // Numerics: double, one rounding to f32.
 void sinkhorn_ref(Context& context, const SinkhornArgs& args);
 

@@ -26,7 +26,8 @@ struct RouterArgs {
       weight;  // [rows, top_k]: scores without bias, over their sum + 1e-20 when top_k > 1, times route_scale
 };
 
-// Numerics: logits summed in double, scores rounded to f32; selection compares f32(score + bias).
+// Numerics: logits summed in double and rounded to f32, scores rounded to f32; selection compares f32(score + bias),
+// where NaN comes after everything else. The weights are wider than f32 and rounded once.
 void router_ref(Context& context, const RouterArgs& args);
 
 }  // namespace cachalot
