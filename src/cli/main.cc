@@ -6,6 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 
+#include "cli/inspect_command.h"
+#include "cli/make_checkpoint_command.h"
 #include "cli/run_command.h"
 #include "ops/backend.h"
 #include "version.h"
@@ -32,6 +34,8 @@ int main(int argc, char** argv) {
 
   int exit_code = 0;
   add_run_command(app, exit_code);
+  add_inspect_command(app, exit_code);
+  add_make_checkpoint_command(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/inspect_command.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "cli/backend_table.h"
+#include "cli/default_model.h"
+#include "cli/inspect_report.h"
+#include "cli/terminal.h"
+
+namespace cachalot {
+namespace {
+
+struct InspectFlags {
+  std::string model;
+  bool tensors = false, json = false, backends = false;
+};
+
+int print_backends(bool json) {
+  fmt::print("{}", json ? backend_table_json(all_backends()).dump() + "\n" : backend_table_text(all_backends()));
+  return 0;
+}
+
+int inspect_model(const InspectFlags& flags) {
+  const auto path = resolve_model(flags.model);
+  if (!path) return report(path.error());
+  const auto checkpoint = Checkpoint::open(*path);
+  if (!checkpoint) return report(checkpoint.error());
+  for (const std::string& warning : checkpoint->warnings()) spdlog::warn("{}", warning);
+  if (flags.json) {
+    fmt::print("{}\n", inspection_json(inspect(*checkpoint), flags.tensors).dump());
+  } else {
+    fmt::print("{}", flags.tensors ? tensor_list_text(*checkpoint) : inspection_text(inspect(*checkpoint)));
+  }
+  std::fflush(stdout);
+  // Told last: what is there was shown all the same.
+  const auto unused = check_tensors(*checkpoint);
+  if (!unused) return report(unused.error());
+  if (!unused->empty()) {
+    constexpr std::size_t most = 10;
+    const auto end = unused->begin() + static_cast<std::ptrdiff_t>(std::min(most, unused->size()));
+    spdlog::warn("{} tensors are not used: {}{}", unused->size(), fmt::join(unused->begin(), end, ", "),
+                 unused->size() > most ? ", …" : "");
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& app, int& exit_code) {
+  CLI::App* command =
+      app.add_subcommand("inspect", "Show what a checkpoint is made of: layers, roles, shapes, types, bytes");
+  const auto flags = std::make_shared<InspectFlags>();
+  CLI::Option* model =
+      command->add_option("model", flags->model, "folder of the checkpoint (default: the bundled model)");
+  CLI::Option* tensors =
+      command->add_flag("--tensors", flags->tensors, "list every tensor: name, type, shape, bytes, file");
+  command->add_flag("--json", flags->json, "one JSON document; with --tensors it has every tensor too");
+  command->add_flag("--backends", flags->backends, "show which operators each backend of this build has instead")
+      ->excludes(model)
+      ->excludes(tensors);
+  command->footer(
+      "Examples: cachalot inspect models/prototype\n"
+      "          cachalot inspect models/prototype --tensors | grep indexer\n"
+      "          cachalot inspect --backends");
+  command->callback(
+      [flags, &exit_code] { exit_code = flags->backends ? print_backends(flags->json) : inspect_model(*flags); });
+}
+
+}  // namespace cachalot

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace cachalot {
+
+// `cachalot inspect [MODEL]`: what a checkpoint is made of; `--backends`: what this build can compute with.
+void add_inspect_command(CLI::App& app, int& exit_code);
+
+}  // namespace cachalot

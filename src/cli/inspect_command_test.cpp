@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/inspect_command.h"
+
+#include <gtest/gtest.h>
+
+#include "checkpoint/test_checkpoint.h"
+#include "cli/backend_table.h"
+#include "cli/byte_text.h"
+#include "cli/inspect_report.h"
+#include "cli/make_checkpoint_command.h"
+
+namespace cachalot {
+namespace {
+
+struct Ran {
+  int exit_code = 0;
+  std::string out, error;
+};
+
+Ran run(std::vector<std::string> arguments) {
+  CLI::App app("test");
+  Ran ran;
+  add_inspect_command(app, ran.exit_code);
+  add_make_checkpoint_command(app, ran.exit_code);
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  try {
+    std::ranges::reverse(arguments);
+    app.parse(arguments);
+  } catch (const CLI::ParseError& e) {
+    ran.exit_code = app.exit(e) == 0 ? 0 : 2;
+  }
+  ran.out = testing::internal::GetCapturedStdout();
+  ran.error = testing::internal::GetCapturedStderr();
+  return ran;
+}
+
+TEST(InspectCommand, TextShowsLayersRolesPartsAndTotals) {
+  const Ran ran = run({"inspect", mini_a().string()});
+  EXPECT_EQ(ran.exit_code, 0) << ran.error;
+  for (const char* line :
+       {"layers.1       0        -          -", "window only, Engram", "KV source, index source, candidate source",
+        "layers.9       1        6          8", "mtp.2          0", "draft stage, window only",
+        "layers.*.attn.wq_a.weight                        F8_E4M3  [64, 128]                 10",
+        "layers.*.ffn.experts.*.w1.weight                 I8       [64, 64]                  80", "vision", "total"}) {
+    EXPECT_NE(ran.out.find(line), std::string::npos) << line << "\n" << ran.out;
+  }
+}
+
+TEST(InspectCommand, JsonSumsToTheWholeAndListsTensorsOnlyWhenAsked) {
+  const auto checkpoint = Checkpoint::open(mini_a());
+  const auto json = parse_json(run({"inspect", mini_a().string(), "--json"}).out, "out");
+  ASSERT_TRUE(json.has_value()) << json.error().message;
+  EXPECT_EQ(json->find("tensors"), nullptr);
+  EXPECT_EQ(json->find("bytes")->as_int64(), checkpoint->bytes());
+  std::int64_t parts = 0, kinds = 0, tensors = 0;
+  for (const Json& part : json->find("parts")->items()) parts += *part.find("bytes")->as_int64();
+  for (const Json& kind : json->find("kinds")->items()) kinds += *kind.find("bytes")->as_int64();
+  EXPECT_EQ(parts, checkpoint->bytes());
+  EXPECT_EQ(kinds, checkpoint->bytes());
+  ASSERT_EQ(json->find("layers")->items().size(), 13u);
+  const Json& layer = json->find("layers")->items()[8];
+  EXPECT_EQ(layer.find("kv_source")->as_int64(), 6);
+  EXPECT_EQ(layer.find("roles")->dump(), R"(["index source"])");
+  const auto full = parse_json(run({"inspect", mini_a().string(), "--json", "--tensors"}).out, "out");
+  for (const Json& tensor : full->find("tensors")->items()) tensors += *tensor.find("bytes")->as_int64();
+  EXPECT_EQ(tensors, checkpoint->bytes());
+  EXPECT_EQ(full->find("tensors")->items().size(), 1016u);
+}
+
+TEST(InspectCommand, TensorsAreListedOneALine) {
+  const Ran ran = run({"inspect", "--tensors", mini_a().string()});
+  EXPECT_EQ(std::ranges::count(ran.out, '\n'), 1016);
+  EXPECT_NE(ran.out.find("embed.weight"), std::string::npos);
+  EXPECT_NE(ran.out.find("[497, 128]                   127232 model-00001-of-00002.safetensors"), std::string::npos);
+}
+
+TEST(InspectCommand, MissingTensorIsToldAndFails) {
+  EditedCheckpoint edited;
+  edited["mtp.2.norm.weight"].name = "mtp.2.norm.gain";
+  ASSERT_TRUE(edited.open().has_value());
+  const Ran ran = run({"inspect", edited.path().string()});
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_NE(ran.error.find("1 tensors are missing: mtp.2.norm.weight"), std::string::npos);
+  EXPECT_NE(ran.out.find("not used"), std::string::npos);
+}
+
+TEST(InspectCommand, FolderThatIsNoModelFails) {
+  const TestFolder folder;
+  const Ran ran = run({"inspect", folder.path().string()});
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_NE(ran.error.find("config.json"), std::string::npos);
+  EXPECT_EQ(run({"inspect", "--backends", folder.path().string()}).exit_code, 2);
+  EXPECT_EQ(run({"inspect", "--nonsense"}).exit_code, 2);
+  EXPECT_NE(run({"inspect", "--help"}).out.find("cachalot inspect models/prototype"), std::string::npos);
+}
+
+TEST(BackendTable, EachBackendHasEveryOperatorOfItsOwn) {
+  const auto json = backend_table_json(all_backends());
+  ASSERT_FALSE(json.find("backends")->items().empty());
+  for (const Json& backend : json.find("backends")->items()) {
+    ASSERT_EQ(backend.find("operators")->members().size(), operator_names.size());
+    for (const Json::Member& op : backend.find("operators")->members()) {
+      EXPECT_EQ(*op.value.as_string(), "own") << *backend.find("name")->as_string() << " " << op.key;
+    }
+  }
+  EXPECT_NE(run({"inspect", "--backends"}).out.find("sparse_attention     own"), std::string::npos);
+}
+
+TEST(BackendTable, BorrowedAndAbsentEntriesShow) {
+  Backend borrowed = reference_backend();
+  borrowed.name = "borrowed";
+  borrowed.rope = nullptr;
+  const Backend* both[] = {&reference_backend(), &borrowed};
+  const Json json = backend_table_json(both);
+  const Json& operators = *json.find("backends")->items()[1].find("operators");
+  EXPECT_EQ(*operators.find("rope")->as_string(), "none");
+  EXPECT_EQ(*operators.find("linear")->as_string(), "= reference");
+  EXPECT_EQ(*operators.find("confidence_head")->as_string(), "= reference");
+}
+
+TEST(MakeCheckpointCommand, WritesWhatInspectAccepts) {
+  const TestFolder folder;
+  const std::string out = (folder.path() / "model").string();
+  const std::vector<std::string> arguments = {"make-checkpoint",
+                                              "--config",
+                                              (mini_a() / "config.json").string(),
+                                              "--out",
+                                              out,
+                                              "--seed",
+                                              "3",
+                                              "--shards",
+                                              "2",
+                                              "--tokenizer",
+                                              (mini_a() / "tokenizer.json").string()};
+  const Ran made = run(arguments);
+  EXPECT_EQ(made.exit_code, 0) << made.error;
+  EXPECT_NE(made.out.find("1016 tensors, 4.8 MiB, in 2 shards"), std::string::npos) << made.out;
+  EXPECT_EQ(run({"inspect", out}).exit_code, 0);
+  EXPECT_TRUE(std::filesystem::exists(out + "/tokenizer.json"));
+  const Ran again = run(arguments);
+  EXPECT_EQ(again.exit_code, 2);
+  EXPECT_NE(again.error.find("--force"), std::string::npos);
+}
+
+TEST(MakeCheckpointCommand, BadOptionsAreUsageErrors) {
+  EXPECT_EQ(run({"make-checkpoint"}).exit_code, 2);
+  for (const char* shards : {"0", "-1", "x", "100000"}) {
+    EXPECT_EQ(run({"make-checkpoint", "--config", "c", "--out", "o", "--shards", shards}).exit_code, 2) << shards;
+  }
+  EXPECT_EQ(run({"make-checkpoint", "--config", "/absent/config.json", "--out", "/absent/out"}).exit_code, 1);
+  EXPECT_NE(run({"make-checkpoint", "--help"}).out.find("Example: cachalot make-checkpoint"), std::string::npos);
+}
+
+TEST(ByteText, UnitsChangeAtTheirBorders) {
+  EXPECT_EQ(byte_text(0), "0 B");
+  EXPECT_EQ(byte_text(1023), "1023 B");
+  EXPECT_EQ(byte_text(1024), "1.0 KiB");
+  EXPECT_EQ(byte_text(std::int64_t{3} << 29), "1.5 GiB");
+}
+
+}  // namespace
+}  // namespace cachalot
