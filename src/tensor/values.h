@@ -6,11 +6,13 @@
 // rounding points are.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 #include "base/check.h"
 #include "numerics/bf16.h"
@@ -75,6 +77,15 @@ class BasicValues {
 
   float load(std::int64_t i) const requires(N == 1) {
     return is_bf16() ? to_float(typed<bf16>()[i]) : typed<float>()[i];
+  }
+  std::vector<float> floats() const requires(N == 1) {
+    std::vector<float> v(static_cast<std::size_t>(size()));
+    if (is_bf16()) {
+      for (std::size_t i = 0; i < v.size(); ++i) v[i] = to_float(typed<bf16>()[i]);
+    } else {
+      std::copy_n(typed<float>(), v.size(), v.begin());
+    }
+    return v;
   }
   // Rounds once, to nearest even, to the view's type.
   void store(std::int64_t i, double v) const requires(N == 1 && writable) {

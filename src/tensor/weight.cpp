@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor/weight.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace cachalot {
+
+void Weight::codes(std::int64_t row, std::span<float> to) const {
+  check(row >= 0 && row < out && static_cast<std::int64_t>(to.size()) == in, "a row that the weight has");
+  for (std::int64_t i = 0; i < in; ++i) to[static_cast<std::size_t>(i)] = code(row, i);
+}
+
+void Weight::values(std::int64_t row, std::span<float> to) const {
+  codes(row, to);
+  if (!quantized()) return;
+  for (std::int64_t i = 0; i < in; ++i) to[static_cast<std::size_t>(i)] *= block_scale(row, i / 32);
+}
 
 Weight Weight::rows(std::int64_t first, std::int64_t count) const {
   check(first >= 0 && count >= 0 && first + count <= out, "rows that the weight has");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "numerics/bf16.h"
 #include "numerics/e2m1.h"
@@ -48,13 +49,17 @@ struct Weight {
     }
     return 0;
   }
+  float value(std::int64_t row, std::int64_t column) const { return code(row, column) * block_scale(row, column / 32); }
+  // The stored numbers of a row without their scales. to: [in].
+  void codes(std::int64_t row, std::span<float> to) const;
   // The scale of block `block` (32 columns) of a row; 1 where the format has none.
   float block_scale(std::int64_t row, std::int64_t block) const {
     if (!quantized()) return 1.0f;
     const std::int64_t scale_row = format == WeightFormat::e4m3_block32 ? row / 32 : row;
     return to_float(e8m0{scale[scale_row * scale_columns() + block]});
   }
-  float value(std::int64_t row, std::int64_t column) const { return code(row, column) * block_scale(row, column / 32); }
+  // The numbers of a row: codes times scales, exact in f32.
+  void values(std::int64_t row, std::span<float> to) const;
 
   // Rows first .. first + count - 1 as a matrix of their own; with 32 × 32 blocks `first` is a multiple of 32, or
   // the scale row would be cut.

@@ -23,9 +23,9 @@ std::vector<float> read(const AttentionSource& s, std::int32_t slot, std::int64_
   return kv;
 }
 
-double dot(ConstValues<1> q, const std::vector<float>& kv) {
+double dot(const std::vector<float>& q, const std::vector<float>& kv) {
   double sum = 0;
-  for (std::size_t i = 0; i < kv.size(); ++i) sum += static_cast<double>(q.load(static_cast<std::int64_t>(i))) * kv[i];
+  for (std::size_t i = 0; i < kv.size(); ++i) sum += static_cast<double>(q[i]) * kv[i];
   return sum;
 }
 
@@ -33,6 +33,7 @@ void attend(const SparseAttentionArgs& a, std::int64_t row, std::int64_t head,
             const std::vector<std::vector<float>>& kv) {
   const auto slot = a.slot[row].span();
   const std::size_t block = a.round_probabilities ? 64 : slot.size();
+  const std::vector<float> q = a.q[row][head].floats();
   double top = -1e30;
   double weights = 0;
   std::vector<double> score(slot.size());
@@ -41,7 +42,7 @@ void attend(const SparseAttentionArgs& a, std::int64_t row, std::int64_t head,
     const std::size_t end = std::min(first + block, slot.size());
     const double old_top = top;
     for (std::size_t j = first; j < end; ++j) {
-      score[j] = slot[j] < 0 ? -std::numeric_limits<double>::infinity() : dot(a.q[row][head], kv[j]) * a.scale;
+      score[j] = slot[j] < 0 ? -std::numeric_limits<double>::infinity() : dot(q, kv[j]) * a.scale;
       top = std::max(top, score[j]);
     }
     const double shrink = std::exp(old_top - top);

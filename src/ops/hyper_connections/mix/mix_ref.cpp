@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/hyper_connections/mix/mix.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <vector>
 
 #include "base/check.h"
 
@@ -10,22 +13,17 @@ namespace cachalot {
 void mix_ref(Context&, const MixArgs& a) {
   const std::int64_t copies = a.h.extent(1), dim = a.h.extent(2);
   check(a.fn.in == copies * dim && a.fn.out == a.mixes.extent(1), "mix: fn is [mixes, hc · dim]");
+  std::vector<float> fn(static_cast<std::size_t>(a.fn.in));
   for (std::int64_t r = 0; r < a.h.extent(0); ++r) {
+    std::vector<float> x;  // the copies side by side
+    for (std::int64_t c = 0; c < copies; ++c) std::ranges::copy(a.h[r][c].floats(), std::back_inserter(x));
     double squares = 0;
-    for (std::int64_t c = 0; c < copies; ++c) {
-      for (std::int64_t d = 0; d < dim; ++d) {
-        const double v = a.h[r][c].load(d);
-        squares += v * v;
-      }
-    }
-    const double rho = 1 / std::sqrt(squares / static_cast<double>(copies * dim) + a.eps);
+    for (const double v : x) squares += v * v;
+    const double rho = 1 / std::sqrt(squares / static_cast<double>(x.size()) + a.eps);
     for (std::int64_t m = 0; m < a.fn.out; ++m) {
+      a.fn.values(m, fn);
       double dot = 0;
-      for (std::int64_t c = 0; c < copies; ++c) {
-        for (std::int64_t d = 0; d < dim; ++d) {
-          dot += static_cast<double>(a.h[r][c].load(d)) * a.fn.value(m, c * dim + d);
-        }
-      }
+      for (std::size_t i = 0; i < x.size(); ++i) dot += static_cast<double>(x[i]) * fn[i];
       a.mixes[r][m] = static_cast<float>(dot * rho);
     }
   }
