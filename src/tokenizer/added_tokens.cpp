@@ -25,9 +25,9 @@ const AddedTokens::Token* AddedTokens::longest_at_start(std::string_view text) c
     if (first->content.size() == shared) longest = &*first++;
     if (shared == text.size()) break;
     const auto byte_at = [shared](const Token& t) { return static_cast<unsigned char>(t.content[shared]); };
-    const auto range = std::ranges::equal_range(first, last, static_cast<unsigned char>(text[shared]), {}, byte_at);
-    first = range.begin();
-    last = range.end();
+    const auto byte = static_cast<unsigned char>(text[shared]);
+    first = std::ranges::lower_bound(first, last, byte, {}, byte_at);
+    last = std::ranges::upper_bound(first, last, byte, {}, byte_at);
   }
   return longest;
 }
