@@ -201,7 +201,7 @@ void add_tokenize_command(CLI::App& app, int& exit_code) {
   command->footer(
       "Examples:\n"
       "  cachalot tokenize --model models/prototype \"Hello, world\"\n"
-      "  cachalot tokenize --model models/prototype --decode 39 68 75\n"
+      "  cachalot tokenize --model models/prototype --decode 42 896 81\n"
       "  echo '{\"text\": \"Hello\"}' | cachalot tokenize --model models/prototype --jsonl");
   command->callback([options, &exit_code] { exit_code = tokenize(*options); });
 }
