@@ -49,7 +49,7 @@ def faults(root):
                 target = link.split("#")[0]
                 if target and "://" not in target and not target.startswith("mailto:") and not (file.parent / target).exists():
                     yield f"{file}: the link {link} leads nowhere"
-    for room in sorted(p for p in (root / "src").iterdir() if p.is_dir() and any(p.iterdir())):
+    for room in sorted(p for p in (root / "src").iterdir() if any(f.is_file() for f in p.rglob("*"))):
         readme = room / "README.md"
         if not readme.exists():
             yield f"{room}: no README.md"
