@@ -38,11 +38,7 @@ Status Checkpoint::open_shards(std::span<const std::string> names) {
   for (const std::string& name : names) {
     auto file = SafetensorsFile::open(directory_ / name);
     if (!file) return tl::unexpected(file.error());
-    if (file->copied_bytes() > 0) {
-      warnings_.push_back(
-          fmt::format("{}: {} bytes of tensors are not aligned to their element size and were copied into memory", name,
-                      file->copied_bytes()));
-    }
+    copied_bytes_ += file->copied_bytes();
     files_.push_back(std::move(*file));
     shard_names_.push_back(name);
   }

@@ -87,6 +87,9 @@ std::string summary_text(const Checkpoint& checkpoint) {
         fmt::format("  drafts       {} stages, blocks of {}, {} of {} experts, Markov rank {}\n", c.n_mtp_layers,
                     c.dspark_block_size, c.dspark_n_activated_experts, c.dspark_n_routed_experts, c.dspark_markov_rank);
   }
+  if (checkpoint.copied_bytes() > 0) {
+    out += fmt::format("  not aligned  {} of tensors, copied into memory\n", byte_text(checkpoint.copied_bytes()));
+  }
   if (c.vision) {
     out += fmt::format("  vision       {} blocks, dim {}, {} heads, inter {}, patch {}\n", c.vision->n_layers,
                        c.vision->dim, c.vision->n_heads, c.vision->inter_dim, c.vision->patch_size);
@@ -150,7 +153,8 @@ std::string inspection_text(const Inspection& inspection) {
                      "roles");
   for (const auto& layer : inspection.layers) {
     out += fmt::format("{:<10} {:>5} {:>8} {:>10} {:>12}  {}\n", layer.name, layer.ratio, source(layer.kv_source),
-                       source(layer.index_source), byte_text(layer.bytes), fmt::join(layer.roles, ", "));
+                       source(layer.index_source), byte_text(layer.bytes),
+                       layer.roles.empty() ? "-" : fmt::format("{}", fmt::join(layer.roles, ", ")));
   }
   out += fmt::format("\n{:<20} {:>8} {:>12} {:>6}  {}\n", "part", "tensors", "bytes", "share", "types");
   const auto row = [&](const char* name, const Inspection::PartRow& part) {
@@ -181,7 +185,8 @@ Json inspection_json(const Inspection& inspection, bool tensors) {
   Json out = Json::object({{"model", checkpoint.directory().string()},
                            {"config", checkpoint.loaded_config().flat ? "flat" : "nested"},
                            {"tensor_count", checkpoint.tensors().size()},
-                           {"bytes", checkpoint.bytes()}});
+                           {"bytes", checkpoint.bytes()},
+                           {"copied_bytes", checkpoint.copied_bytes()}});
   std::vector<Json> shards, layers, parts, kinds;
   for (const std::string& shard : checkpoint.shards()) shards.push_back(shard);
   for (const auto& layer : inspection.layers) {
