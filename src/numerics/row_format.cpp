@@ -74,7 +74,7 @@ void encode_row(RowFormat f, std::span<const float> values, std::uint8_t* codes,
   check(width % group == 0, "a packed row has whole groups");
   switch (f) {
     case RowFormat::f32:
-      std::memcpy(codes, values.data(), values.size_bytes());
+      for (std::size_t i = 0; i < values.size(); ++i) std::memcpy(codes + 4 * i, &values[i], 4);
       return;
     case RowFormat::bf16:
       for (std::size_t i = 0; i < values.size(); ++i) {
