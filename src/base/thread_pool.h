@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// One pool for everything a step computes in parallel. Which thread does what never changes a result: work is cut so
+// that each piece writes places of its own and sums in an order of its own.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace cachalot {
+
+class ThreadPool {
+ public:
+  // `threads` counts the caller's own: 1 starts none.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+
+  // Calls piece(begin, end, thread) until [0, count) is covered, each number once, in pieces of at most `grain`, and
+  // returns when all are done. `thread` is 0 … threads() - 1 and unique among pieces that run at the same time: an
+  // index into scratch per thread. Not reentrant: a piece must not call parallel itself.
+  using Piece = std::function<void(std::int64_t begin, std::int64_t end, int thread)>;
+  void parallel(std::int64_t count, std::int64_t grain, const Piece& piece);
+
+ private:
+  void work(int thread);
+  void take_pieces(int thread);
+
+  std::mutex mutex_;
+  std::condition_variable start_;
+  std::condition_variable done_;
+  std::uint64_t round_ = 0;  // counts calls of parallel, so that a worker runs each once
+  int running_ = 0;          // workers that have not finished this round
+  bool stop_ = false;
+  const Piece* piece_ = nullptr;
+  std::int64_t count_ = 0;
+  std::int64_t grain_ = 1;
+  std::atomic<std::int64_t> next_{0};
+  std::vector<std::thread> workers_;
+};
+
+// Cores this process may run on (its affinity and its cgroup quota, not the machine's), at least 1.
+int usable_cores();
+
+}  // namespace cachalot

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/generate.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "engine/load_model.h"
+
+namespace cachalot {
+namespace {
+
+const Model& mini_a() {
+  static const LoadedModel loaded = [] {
+    auto l = load_model(CACHALOT_BUILD_DIR "/golden/mini-a", {});
+    if (!l) {
+      ADD_FAILURE() << l.error().message;
+      std::abort();
+    }
+    return std::move(*l);
+  }();
+  return loaded.model;
+}
+
+std::vector<TokenId> tokens(std::int64_t n) {
+  std::vector<TokenId> t;
+  for (std::int64_t i = 0; i < n; ++i) t.push_back(TokenId{static_cast<std::int32_t>(3 + i * 37 % 400)});
+  return t;
+}
+
+std::vector<TokenId> ids(const Generation& g) {
+  std::vector<TokenId> all;
+  for (const GeneratedToken& t : g.tokens) all.push_back(t.id);
+  return all;
+}
+
+Expected<Generation> run(const std::vector<TokenId>& prompt, const GenerateOptions& options,
+                         const GenerateEvents& events = {}) {
+  Context context;
+  Sequence sequence = mini_a().new_sequence();
+  return generate(mini_a(), context, sequence, prompt, options, events);
+}
+
+TEST(Generate, MakesAsManyTokensAsAskedFor) {
+  for (const std::int64_t n : {0, 1, 5}) {
+    const auto g = run(tokens(4), {.max_tokens = n});
+    ASSERT_TRUE(g);
+    EXPECT_EQ(static_cast<std::int64_t>(g->tokens.size()), n);
+    EXPECT_EQ(g->end, EndReason::length);
+  }
+}
+
+TEST(Generate, StopsAtAStopTokenAndKeepsIt) {
+  const auto all = ids(*run(tokens(4), {.max_tokens = 6}));
+  const auto g = run(tokens(4), {.max_tokens = 6, .stop_tokens = {all[2]}});
+  ASSERT_TRUE(g);
+  EXPECT_EQ(g->end, EndReason::stop);
+  EXPECT_EQ(ids(*g).back(), all[2]);
+  EXPECT_LE(g->tokens.size(), 3u);
+}
+
+TEST(Generate, GivesTheSameTokensWhateverTheChunk) {
+  const GenerateOptions whole{.max_tokens = 4, .sampling = {.temperature = 1, .seed = 5}, .chunk = 1000};
+  const auto want = ids(*run(tokens(70), whole));
+  for (const std::int64_t chunk : {1, 7, 64}) {
+    GenerateOptions o = whole;
+    o.chunk = chunk;
+    EXPECT_EQ(ids(*run(tokens(70), o)), want) << "chunk " << chunk;
+  }
+}
+
+TEST(Generate, EndsWhereTheContextEnds) {
+  const std::int64_t context = mini_a().config().max_seq_len;
+  const auto g = run(tokens(context - 2), {.max_tokens = 10});
+  ASSERT_TRUE(g);
+  EXPECT_EQ(g->end, EndReason::context);
+  EXPECT_EQ(g->tokens.size(), 3u);  // two more positions, and what follows the last one
+}
+
+TEST(Generate, RefusesWhatCannotBeRun) {
+  EXPECT_EQ(run({}, {}).error().code, Errc::usage);
+  const auto long_prompt = run(tokens(mini_a().config().max_seq_len + 1), {});
+  ASSERT_FALSE(long_prompt);
+  EXPECT_NE(long_prompt.error().message.find("513"), std::string::npos) << long_prompt.error().message;
+  EXPECT_NE(long_prompt.error().message.find("512"), std::string::npos) << long_prompt.error().message;
+  EXPECT_EQ(run({TokenId{497}}, {}).error().code, Errc::range);
+  EXPECT_EQ(run({TokenId{-1}}, {}).error().code, Errc::range);
+}
+
+TEST(Generate, EndsBetweenStepsWhenInterrupted) {
+  int asked = 0;
+  const auto g =
+      run(tokens(4), {.max_tokens = 10}, {.prompt = {}, .token = {}, .interrupted = [&] { return ++asked > 3; }});
+  ASSERT_TRUE(g);
+  EXPECT_EQ(g->end, EndReason::interrupted);
+  EXPECT_EQ(g->tokens.size(), 2u);
+}
+
+TEST(Generate, TellsThePromptsProgressAndEachTokenOnce) {
+  std::vector<std::int64_t> done;
+  std::vector<TokenId> told;
+  const auto g = run(tokens(10), {.max_tokens = 3, .chunk = 4},
+                     {.prompt = [&](std::int64_t n, std::int64_t) { done.push_back(n); },
+                      .token = [&](const GeneratedToken& t) { told.push_back(t.id); },
+                      .interrupted = {}});
+  ASSERT_TRUE(g);
+  EXPECT_EQ(done, (std::vector<std::int64_t>{4, 8, 10}));
+  EXPECT_EQ(told, ids(*g));
+}
+
+TEST(Generate, ReportsTheLikeliestTokensOfEveryStep) {
+  const auto g = run(tokens(5), {.max_tokens = 3, .logprobs = 4});
+  ASSERT_TRUE(g);
+  for (const GeneratedToken& t : g->tokens) {
+    ASSERT_EQ(t.top.size(), 4u);
+    EXPECT_EQ(t.top[0].id, t.id);  // greedy
+    EXPECT_EQ(t.top[0].logprob, t.logprob);
+    EXPECT_LT(t.logprob, 0);
+  }
+}
+
+TEST(Forward, AStepThatIsRefusedLeavesTheSequenceAlone) {
+  Context context;
+  Sequence sequence = mini_a().new_sequence();
+  Sequence* const one[] = {&sequence};
+  std::vector<float> logits;
+  const Row good[] = {{.token = TokenId{5}, .wants_logits = true}};
+  ASSERT_TRUE(mini_a().forward(context, {one, good, nullptr}, logits));
+  const Row bad[] = {{.token = TokenId{5}}, {.token = TokenId{100000}}};
+  EXPECT_FALSE(mini_a().forward(context, {one, bad, nullptr}, logits));
+  EXPECT_EQ(sequence.length(), 1);
+  const Row apart[] = {{.sequence = 1, .token = TokenId{5}}};
+  EXPECT_FALSE(mini_a().forward(context, {one, apart, nullptr}, logits));
+  EXPECT_TRUE(mini_a().forward(context, {one, {}, nullptr}, logits));  // nothing to do
+  EXPECT_EQ(sequence.length(), 1);
+}
+
+}  // namespace
+}  // namespace cachalot
