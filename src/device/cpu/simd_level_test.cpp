@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cpu/simd_level.h"
+
+#include <gtest/gtest.h>
+
+namespace cachalot {
+namespace {
+
+TEST(SimdLevel, TheBestOneIsInUseUntilAnotherIsForced) {
+  const SimdLevel best = simd_levels().front();
+  EXPECT_STREQ(simd_level().name, best.name);
+  for (const SimdLevel& l : simd_levels()) {
+    force_simd_level(l);
+    EXPECT_STREQ(simd_level().name, l.name);
+  }
+  force_simd_level(best);
+}
+
+TEST(SimdLevel, ThePortableOneIsAlwaysThere) { EXPECT_TRUE(find_simd_level("portable")); }
+
+TEST(SimdLevel, AnUnknownNameIsRefusedWithTheOnesThereAre) {
+  const auto none = find_simd_level("avx9000");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, Errc::usage);
+  EXPECT_NE(none.error().message.find("portable"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cachalot
