@@ -47,7 +47,7 @@ void force_simd_level(const SimdLevel& level) {
   const auto at = std::ranges::find(available(), level.target, &SimdLevel::target);
   check(at != available().end(), "force_simd_level takes a level of simd_levels()");
   hwy::SetSupportedTargetsForTest(level.target);
-  hwy::GetChosenTarget().Update();
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   current() = &*at;
 }
 
