@@ -220,6 +220,18 @@ TEST(SparseAttention, HugeScoresStayFinite) {
   }
 }
 
+// The maximum starts at -1e30, not at 0: e^-150000 is no number, but among its equals it is the largest.
+TEST(SparseAttention, ScoresFarBelowZeroStillCount) {
+  Random random(12);
+  const ScalarSource s({-3000, -3000.5f}, random);
+  Case c = scalar(s, {1, 0});
+  c.scale = 50;
+  for (const bool round : {false, true}) {
+    c.round = round;
+    EXPECT_NEAR(run(c).get(0), -3000, 1e-3);
+  }
+}
+
 TEST(SparseAttention, ScaleMultipliesTheScore) {
   Random random(9);
   const ScalarSource s({0, 2}, random);
