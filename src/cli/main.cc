@@ -9,6 +9,8 @@
 #include "cli/inspect_command.h"
 #include "cli/make_checkpoint_command.h"
 #include "cli/run_command.h"
+#include "cli/tokenize_command.h"
+#include "cli/verify_command.h"
 #include "ops/backend.h"
 #include "version.h"
 
@@ -34,7 +36,9 @@ int main(int argc, char** argv) {
 
   int exit_code = 0;
   add_run_command(app, exit_code);
+  add_tokenize_command(app, exit_code);
   add_inspect_command(app, exit_code);
+  add_verify_command(app, exit_code);
   add_make_checkpoint_command(app, exit_code);
   try {
     app.parse(argc, argv);
