@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verify/end_to_end.h"
+
+#include <gtest/gtest.h>
+
+namespace cachalot {
+namespace {
+
+// Golden rows of two logits, 1 and -1 (so their rms is 1), the engine's off by `errors` in the first.
+EndToEndRows rows_with(std::vector<float> errors) {
+  EndToEndRows rows{.width = 2, .rows = {}, .got = {}, .want = {}};
+  for (std::size_t r = 0; r < errors.size(); ++r) {
+    rows.add({.where = fmt::format("row {}", r)}, std::vector<float>{1 + errors[r], -1}, std::vector<float>{1, -1});
+  }
+  return rows;
+}
+
+Finding judged(const EndToEndRows& rows, Numerics numerics = Numerics::f32) {
+  CaseReport report("case");
+  judge_end_to_end("logits", rows, numerics, "evidence", report);
+  return report.findings()[0];
+}
+
+TEST(EndToEnd, RowsWithinTheLimitPass) { EXPECT_EQ(judged(rows_with({1e-6f, 9e-4f, 0})).verdict, Verdict::pass); }
+
+TEST(EndToEnd, OneFarRowFailsAndIsNamed) {
+  const Finding f = judged(rows_with({0, 0, 2e-3f}));
+  EXPECT_EQ(f.verdict, Verdict::fail);
+  EXPECT_NE(f.error.find("row 2"), std::string::npos) << f.error;
+  EXPECT_NE(f.error.find("evidence"), std::string::npos) << f.error;
+}
+
+TEST(EndToEnd, MedianOfAllRowsIsHeldTooWhateverFlipped) {
+  EndToEndRows rows = rows_with({2e-5f, 2e-5f, 2e-5f});
+  EXPECT_EQ(judged(rows).verdict, Verdict::fail);
+  for (EndToEndRow& row : rows.rows) row.flipped = true;
+  EXPECT_EQ(judged(rows).verdict, Verdict::fail);
+}
+
+TEST(EndToEnd, RowBehindAShownFlipMayBeFartherOff) {
+  EndToEndRows rows = rows_with({0, 0, 0.1f});
+  rows.rows[2].flipped = true;
+  EXPECT_EQ(judged(rows).verdict, Verdict::pass);
+  rows = rows_with({0, 0, 0.3f});
+  rows.rows[2].flipped = true;
+  EXPECT_EQ(judged(rows).verdict, Verdict::fail);
+  rows = rows_with({0, 0.1f, 0});
+  rows.rows[2].flipped = true;
+  EXPECT_EQ(judged(rows).verdict, Verdict::fail) << "the row before the flip";
+}
+
+TEST(EndToEnd, OtherBestTokenCountsAboveTheMargin) {
+  for (const float margin : {0.005f, 0.02f}) {
+    EndToEndRows rows{.width = 2, .rows = {}, .got = {}, .want = {}};
+    for (int r = 0; r < 3; ++r) rows.add({.where = "row"}, std::vector<float>{100, 0}, std::vector<float>{100, 0});
+    rows.add({.where = "row"}, std::vector<float>{0, 1e-4f}, std::vector<float>{margin, 0});
+    EXPECT_EQ(judged(rows).verdict, margin > 0.01f ? Verdict::fail : Verdict::pass);
+  }
+}
+
+TEST(EndToEnd, ShortPromptsInReleasedAreHeldToRoundingErrors) {
+  EndToEndRows rows = rows_with({1e-3f});
+  EXPECT_EQ(judged(rows, Numerics::released).verdict, Verdict::pass);
+  rows.short_prompt = true;
+  EXPECT_EQ(judged(rows, Numerics::released).verdict, Verdict::fail);
+}
+
+TEST(EndToEnd, RowsBehindAnotherChoiceAreLeftOut) {
+  EndToEndRows rows = rows_with({0, 5});
+  rows.rows[1].left = true;
+  EXPECT_EQ(judged(rows).verdict, Verdict::pass);
+  rows.rows[0].left = true;
+  EXPECT_EQ(judged(rows).verdict, Verdict::shown) << "nothing is left to judge";
+}
+
+TEST(CodeWitness, FindsTheFirstCodeThatDiffersWhereTokensAreTheSame) {
+  Config config;
+  config.n_layers = 2;
+  config.compress_ratios = {0, 3};
+  const std::string name = "layers.1.attn.compress_kv_new";
+  CodeWitness witness;
+  witness.add({7, 7, 7, 7, 7, 7, 7, 7, 7}, {{{name, 0}, {1, 2}}, {{name, 1}, {3, 4}}, {{name, 2}, {5, 6}}});
+  const CodeRows own = {{{name, 0}, {1, 2}}, {{name, 1}, {3, 9}}, {{name, 2}, {0, 0}}};
+  const std::vector<std::int64_t> same(9, 7);
+  const auto flip = witness.first_flip(same, own, config);
+  ASSERT_TRUE(flip);
+  EXPECT_EQ(flip->position, 5) << "group 1 of 3 tokens is complete at position 5";
+  EXPECT_NE(flip->what.find("group 1 value 1: 9, golden 4"), std::string::npos) << flip->what;
+
+  std::vector<std::int64_t> other = same;
+  other[4] = 8;
+  EXPECT_FALSE(witness.first_flip(other, own, config)) << "the tokens of group 1 are others";
+  EXPECT_TRUE(witness.knows(other));
+  other[0] = 8;
+  EXPECT_FALSE(witness.knows(other));
+}
+
+}  // namespace
+}  // namespace cachalot
