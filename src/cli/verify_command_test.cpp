@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verify_command.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace cachalot {
+namespace {
+
+const std::string golden = CACHALOT_BUILD_DIR "/golden";
+
+// Exit code and what was written to standard output.
+std::pair<int, std::string> run(const std::string& arguments) {
+  CLI::App app("test");
+  int code = -1;
+  add_verify_command(app, code);
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  try {
+    app.parse("verify " + arguments);
+  } catch (const CLI::ParseError& e) {
+    code = e.get_exit_code() == 0 ? 0 : 2;  // as main does
+  }
+  std::string out = testing::internal::GetCapturedStdout();
+  out += testing::internal::GetCapturedStderr();
+  return {code, out};
+}
+
+std::string empty_folder(const char* name) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "verify_command_test" / name;
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  return folder.string();
+}
+
+TEST(VerifyCommand, GoodOperatorsGiveZeroAndALinePerCase) {
+  const auto [code, out] = run("--ops " + golden + "/ops-a");
+  EXPECT_EQ(code, 0) << out;
+  EXPECT_NE(out.find("reference gemm_3"), std::string::npos) << out;
+  EXPECT_NE(out.find(" 0 failed"), std::string::npos) << out;
+}
+
+TEST(VerifyCommand, VerboseHasALinePerTensor) {
+  const auto [code, out] = run("--ops " + golden + "/ops-a -v");
+  EXPECT_EQ(code, 0);
+  EXPECT_NE(out.find("pass    128_300_0"), std::string::npos) << out;
+}
+
+TEST(VerifyCommand, ModelAloneIsCheckedForStructureAndSaysThatNothingWasRun) {
+  const auto [code, out] = run(golden + "/mini-a");
+  EXPECT_EQ(code, 0) << out;
+  EXPECT_NE(out.find("structure: "), std::string::npos) << out;
+  EXPECT_NE(out.find("nothing was read or run"), std::string::npos) << out;
+}
+
+TEST(VerifyCommand, ValuesAreReadWhenAsked) {
+  const auto [code, out] = run(golden + "/mini-a --values");
+  EXPECT_EQ(code, 0) << out;
+  EXPECT_NE(out.find("values: "), std::string::npos) << out;
+}
+
+TEST(VerifyCommand, NotOneCaseGivesOne) {
+  EXPECT_EQ(run("--ops " + empty_folder("ops")).first, 1);
+  EXPECT_EQ(run(golden + "/mini-a --golden " + empty_folder("golden")).first, 1);
+}
+
+TEST(VerifyCommand, FolderThatIsNotThereGivesOneAndItsName) {
+  const auto [code, out] = run("--ops " + empty_folder("none") + "/nowhere");
+  EXPECT_EQ(code, 1);
+  EXPECT_NE(out.find("nowhere"), std::string::npos) << out;
+  EXPECT_EQ(run(empty_folder("model")).first, 1);
+}
+
+TEST(VerifyCommand, UsageThatCantBeMeantGivesTwo) {
+  EXPECT_EQ(run("").first, 2);
+  EXPECT_EQ(run("--values").first, 2);
+  EXPECT_EQ(run("--golden x").first, 2);
+  EXPECT_EQ(run(golden + "/mini-a --numerics half").first, 2);
+  EXPECT_EQ(run(golden + "/mini-a --no-such-option").first, 2);
+  EXPECT_EQ(run("--ops x --backend abacus").first, 2);
+}
+
+TEST(VerifyCommand, HelpHasExamples) {
+  CLI::App app("test");
+  int code = 0;
+  add_verify_command(app, code);
+  EXPECT_NE(app.get_subcommand("verify")->help().find("Example: cachalot verify"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cachalot
