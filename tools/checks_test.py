@@ -34,7 +34,7 @@ class Checks(unittest.TestCase):
             self.assertIn(part, fault)
 
     def test_a_room_may_include_itself_base_and_its_neighbours(self):
-        self.write("src/ops/a.cpp", '#include <vector>\n#include "ops/b.h"\n#include "base/check.h"\n#include "tensor/view.h"\n')
+        self.write("src/ops/a.cpp", '#include <vector>\n#include "ops/b.h"\n#include "base/check.h"\n#include "tensor/view.h"\n#include "hwy/highway.h"\n')
         self.write("src/cli/run.cpp", '#include "version.h"\n#include "engine/engine.h"\n')
         self.expect(check_includes)
 
