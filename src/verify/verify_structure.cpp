@@ -58,7 +58,7 @@ std::optional<std::int64_t> first_overflow(const TensorInfo& codes, const Tensor
     for (std::int64_t i = 0; i < in; ++i) {
       const float scale_of_row = rows ? to_float(e8m0{scale[r * weight.scale_columns() + i / 32]}) : 0;
       const float v = rows ? weight.code(r, i) * scale_of_row : weight.value(r, i);
-      if (!std::isfinite(v)) return r * in + i;
+      if (std::isinf(v)) return r * in + i;  // NaN comes from a code that has its own finding
     }
   }
   return std::nullopt;
