@@ -16,5 +16,6 @@ struct ArgmaxArgs {
 };
 
 void argmax_ref(Context& context, const ArgmaxArgs& args);
+void argmax_cpu(Context& context, const ArgmaxArgs& args);
 
 }  // namespace cachalot

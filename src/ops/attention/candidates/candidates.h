@@ -20,5 +20,6 @@ struct CandidatesArgs {
 // is always kept; blocks where nothing is visible never are; ties go to the lower block. With nothing visible nothing
 // is kept. Discrete: the same on every backend.
 void candidates_ref(Context& context, const CandidatesArgs& args);
+void candidates_cpu(Context& context, const CandidatesArgs& args);
 
 }  // namespace cachalot

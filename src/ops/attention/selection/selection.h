@@ -21,5 +21,6 @@ struct SelectionArgs {
 // NaN and -inf count as the lowest there is: such a group comes last, but it comes. Ties go to the lower group: exact
 // ties are common (ReLU zeros, coarse fp4 dots). Discrete: the same on every backend.
 void selection_ref(Context& context, const SelectionArgs& args);
+void selection_cpu(Context& context, const SelectionArgs& args);
 
 }  // namespace cachalot

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packed rows (numerics/row_format.h) decoded a register at a time; compiled once for each SIMD level.
+#if defined(CACHALOT_DEVICE_CPU_PACKED_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CACHALOT_DEVICE_CPU_PACKED_INL_H_
+#undef CACHALOT_DEVICE_CPU_PACKED_INL_H_
+#else
+#define CACHALOT_DEVICE_CPU_PACKED_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstdint>
+
+#include "device/cpu/simd-inl.h"
+#include "numerics/e4m3.h"
+#include "numerics/e8m0.h"
+#include "numerics/row_format.h"
+#include "tensor/packed_rows.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cachalot {
+namespace HWY_NAMESPACE {
+
+struct PackedRow {
+  const std::uint8_t* codes;
+  const std::uint8_t* scales;
+};
+HWY_INLINE PackedRow packed_row(const PackedRows& r, std::int64_t row) {
+  check(row >= 0 && row < r.rows, "a packed row that exists");
+  return {r.codes + row * code_bytes(r.format, r.width), r.scales + row * scale_bytes(r.format, r.width)};
+}
+HWY_INLINE PackedRow packed_row(const PagedRows& r, std::int64_t row) {
+  check(row >= 0 && row < r.rows, "a paged row that exists");
+  const std::uint8_t* page = r.pages[static_cast<std::size_t>(row / r.page_rows)];
+  const std::int64_t in_page = row % r.page_rows;
+  const std::int64_t step = code_bytes(r.format, r.width);
+  return {page + in_page * step, page + r.page_rows * step + in_page * scale_bytes(r.format, r.width)};
+}
+
+// The row's values as f32, zeros behind them up to `padded`. Exactly decode_row's.
+HWY_INLINE void decode_packed(RowFormat f, PackedRow row, std::int64_t n, float* to, std::int64_t padded) {
+  const auto [codes, scales] = row;
+  const std::int64_t whole = n / 32 * 32;
+  switch (f) {
+    case RowFormat::f32:
+      std::copy_n(codes, 4 * whole, reinterpret_cast<std::uint8_t*>(to));
+      break;
+    case RowFormat::bf16:
+      for (std::int64_t i = 0; i < whole; i += width) {
+        hn::StoreU(load_bf16(reinterpret_cast<const bf16*>(codes + 2 * i)), F32(), to + i);
+      }
+      break;
+    case RowFormat::e4m3_e8m0_32:
+      for (std::int64_t i = 0; i < whole; i += width) {
+        const Words code = load_bytes(codes + i);
+        const Words nan = hn::Set(U32(), 0x7Fu);  // unlike weights, rows may hold one
+        const auto is_nan = hn::RebindMask(F32(), hn::Eq(hn::And(code, nan), nan));
+        const Floats value = hn::IfThenElse(is_nan, hn::NaN(F32()), decode_e4m3(code));
+        hn::StoreU(hn::Mul(value, hn::Set(F32(), to_float(e8m0{scales[i / 32]}))), F32(), to + i);
+      }
+      break;
+    case RowFormat::e2m1_e8m0_32:
+      for (std::int64_t i = 0; i < whole; i += 32) {
+        decode_e2m1(codes + i / 2, to_float(e8m0{scales[i / 32]}), 32, to + i);
+      }
+      break;
+    case RowFormat::e2m1_e4m3_16:  // a register may hold two groups, so that scales come second
+      for (std::int64_t i = 0; i < whole; i += 32) decode_e2m1(codes + i / 2, 1.0f, 32, to + i);
+      for (std::int64_t i = 0; i < whole; i += width) {
+        const Floats scale = hn::Set(F32(), to_float(e4m3{scales[i / 16]}));
+        hn::StoreU(hn::Mul(hn::LoadU(F32(), to + i), scale), F32(), to + i);
+      }
+      break;
+  }
+  if (whole < n) {
+    decode_row(f, codes + code_bytes(f, whole), scales + scale_bytes(f, whole),
+               {to + whole, static_cast<std::size_t>(n - whole)});
+  }
+  std::fill(to + n, to + padded, 0.0f);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace cachalot
+HWY_AFTER_NAMESPACE();
+
+#endif  // the toggle
