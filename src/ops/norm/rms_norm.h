@@ -14,7 +14,11 @@ struct RmsNormArgs {
   Values<2> out;          // [rows, dim]; may be x itself
 };
 
-// Numerics: statistics wider than the input, one rounding at the store.
+// Numerics: root of the mean in double, rounded to f32; both products in f32, as the released code; stored once.
 void rms_norm_ref(Context& context, const RmsNormArgs& args);
+
+// Numerics: squares in f32, 16 lanes (so values above 1e18 may overflow), root and both products in f32;
+// stored once.
+void rms_norm_cpu(Context& context, const RmsNormArgs& args);
 
 }  // namespace cachalot

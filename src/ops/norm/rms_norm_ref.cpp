@@ -13,7 +13,7 @@ void rms_norm_ref(Context&, const RmsNormArgs& a) {
     const auto x = a.x[row];
     double squares = 0;
     for (std::int64_t i = 0; i < dim; ++i) squares += static_cast<double>(x.load(i)) * x.load(i);
-    const double factor = 1 / std::sqrt(squares / static_cast<double>(dim) + a.eps);
+    const auto factor = static_cast<float>(1 / std::sqrt(squares / static_cast<double>(dim) + a.eps));
     for (std::int64_t i = 0; i < dim; ++i) a.out[row].store(i, x.load(i) * factor * a.weight.load(i));
   }
 }

@@ -38,7 +38,9 @@ struct RopeArgs {
   bool inverse = false;                  // rotate back (the attention output, spec 3.5)
 };
 
-// Numerics: cos and sin rounded to f32; products and their sum wider; one rounding at the store.
+// Numerics: cos, sin, products and their sum in f32, as the released code; stored once.
 void rope_ref(Context& context, const RopeArgs& args);
+// Numerics: cos and sin as above; then f32: one product rounded, the other fused with the sum.
+void rope_cpu(Context& context, const RopeArgs& args);
 
 }  // namespace cachalot

@@ -11,12 +11,12 @@ void rope_ref(Context&, const RopeArgs& a) {
   for (std::int64_t row = 0; row < a.x.extent(0); ++row) {
     for (std::int64_t i = 0; i < pairs; ++i) {
       const Rotation by = rotation(a.position[row], a.frequency[i]);
-      const double cos = by.cos;
-      const double sin = a.inverse ? -by.sin : by.sin;
+      const float cos = by.cos;
+      const float sin = a.inverse ? -by.sin : by.sin;
       for (std::int64_t head = 0; head < a.x.extent(1); ++head) {
         const auto x = a.x[row][head];
-        const double real = x.load(first + 2 * i);
-        const double imaginary = x.load(first + 2 * i + 1);
+        const float real = x.load(first + 2 * i);
+        const float imaginary = x.load(first + 2 * i + 1);
         x.store(first + 2 * i, real * cos - imaginary * sin);
         x.store(first + 2 * i + 1, real * sin + imaginary * cos);
       }

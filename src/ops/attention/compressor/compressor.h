@@ -15,7 +15,9 @@ struct CompressorArgs {
   Values<2> out;                      // [groups, head_dim]: before the norm
 };
 
-// Numerics: softmax and sum wider than f32, tokens ascending, one rounding at the store.
+// Numerics: softmax in double, rounded to f32; weight · kv and their sum in f32, tokens ascending; stored once.
 void compressor_ref(Context& context, const CompressorArgs& args);
+// Numerics: f32; tokens ascending by fused multiply-add, one division by the sum of the weights.
+void compressor_cpu(Context& context, const CompressorArgs& args);
 
 }  // namespace cachalot

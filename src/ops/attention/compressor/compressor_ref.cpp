@@ -14,14 +14,14 @@ void compressor_ref(Context&, const CompressorArgs& a) {
     for (std::int64_t channel = 0; channel < a.out.extent(1); ++channel) {
       float top = a.score[group][0][channel];
       for (std::int64_t t = 1; t < ratio; ++t) top = std::max(top, a.score[group][t][channel]);
-      double sum = 0;
+      const auto weight = [&](std::int64_t t) {
+        return std::exp(static_cast<double>(a.score[group][t][channel] - top));
+      };
       double weights = 0;
-      for (std::int64_t t = 0; t < ratio; ++t) {
-        const double weight = std::exp(static_cast<double>(a.score[group][t][channel]) - top);
-        weights += weight;
-        sum += weight * a.kv[group][t][channel];
-      }
-      a.out[group].store(channel, sum / weights);
+      for (std::int64_t t = 0; t < ratio; ++t) weights += weight(t);
+      float sum = 0;
+      for (std::int64_t t = 0; t < ratio; ++t) sum += static_cast<float>(weight(t) / weights) * a.kv[group][t][channel];
+      a.out[group].store(channel, sum);
     }
   }
 }

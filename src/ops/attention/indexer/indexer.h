@@ -27,7 +27,10 @@ struct IndexerArgs {
   View<float, 2> score;                  // [rows, groups], -inf from visible on; groups >= every visible
 };
 
-// Numerics: f32 in both modes (spec 8): dot and sum over heads ascending, wider than f32, one rounding each.
+// Numerics: f32 in both modes (spec 8): a dot summed in double and rounded; products and sum over heads f32, ascending.
 void indexer_ref(Context& context, const IndexerArgs& args);
+// Numerics: f32; a dot is one sum, k ascending by fused multiply-add (released codes mostly make it exact, in any
+// order); then heads ascending, fused too. The same bits at every row count, thread count and vector width.
+void indexer_cpu(Context& context, const IndexerArgs& args);
 
 }  // namespace cachalot

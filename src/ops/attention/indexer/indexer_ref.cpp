@@ -29,14 +29,14 @@ void indexer_ref(Context&, const IndexerArgs& a) {
     for (std::int64_t group = 0; group < a.score.extent(1); ++group) {
       std::vector<float> key(width);  // zeros where there is no key
       if (group < std::min(keys.rows, a.visible[row])) keys.decode(group, key);
-      double score = 0;
+      float score = 0;
       for (std::int64_t h = 0; h < heads; ++h) {
         const float d = dot(q[static_cast<std::size_t>(h)], key);
         const float weight = a.weight[row].load(h) * a.weight_scale;
-        score += static_cast<double>(weight) * (d < 0 ? 0 : d);  // not max(0, d): NaN stays NaN
+        score += weight * (d < 0 ? 0 : d);  // not max(0, d): NaN stays NaN
       }
       const bool seen = group < a.visible[row];
-      a.score[row][group] = seen ? static_cast<float>(score) : -std::numeric_limits<float>::infinity();
+      a.score[row][group] = seen ? score : -std::numeric_limits<float>::infinity();
     }
   }
 }

@@ -20,4 +20,7 @@ struct OutputProjectionArgs {
 // Numerics: sums in double, one rounding at the store.
 void output_projection_ref(Context& context, const OutputProjectionArgs& args);
 
+// Numerics: f32, 16 lanes (device/cpu/matmul.h), one rounding at the store.
+void output_projection_cpu(Context& context, const OutputProjectionArgs& args);
+
 }  // namespace cachalot

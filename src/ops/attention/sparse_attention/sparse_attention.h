@@ -32,10 +32,14 @@ struct SparseAttentionArgs {
   Values<3> out;                            // [rows, heads, head_dim]; zero where a row lists nothing
 };
 
-// Numerics: the list is taken in blocks of 64 entries (-1 entries count), each relative to the maximum so far; sums in
-// double, blocks ascending. With round_probabilities (the `released` numerics) the probabilities are rounded to bf16
-// for the value product while the denominator sums them unrounded, as the published kernel does; without, the whole
-// list is one block. One rounding at the store.
+// Numerics: the list is taken in blocks of 64 entries (-1 entries count), each relative to the maximum so far; a
+// block's sums in double, then f32, blocks ascending; e^x rounded to f32. With round_probabilities (the `released`
+// numerics) the probabilities are rounded to bf16 for the value product while the denominator sums them unrounded, as
+// the published kernel does; without, the whole list is one block. One rounding at the store.
 void sparse_attention_ref(Context& context, const SparseAttentionArgs& args);
+// Numerics: f32 and blocks of 64 always. A score sums head_dim in 16 lanes and one tree (device/cpu/simd-inl.h); e^x is
+// good to an ulp; a block's probabilities sum in 16 lanes and one tree, its values entry by entry with fused
+// multiply-adds; then earlier sums · shrink + the block's. round_probabilities as above.
+void sparse_attention_cpu(Context& context, const SparseAttentionArgs& args);
 
 }  // namespace cachalot

@@ -23,10 +23,12 @@ std::vector<float> read(const AttentionSource& s, std::int32_t slot, std::int64_
   return kv;
 }
 
-double dot(const std::vector<float>& q, const std::vector<float>& kv) {
+float exp_f32(float x) { return static_cast<float>(std::exp(static_cast<double>(x))); }
+
+float dot(const std::vector<float>& q, const std::vector<float>& kv) {
   double sum = 0;
   for (std::size_t i = 0; i < kv.size(); ++i) sum += static_cast<double>(q[i]) * kv[i];
-  return sum;
+  return static_cast<float>(sum);
 }
 
 void attend(const SparseAttentionArgs& a, std::int64_t row, std::int64_t head,
@@ -34,28 +36,30 @@ void attend(const SparseAttentionArgs& a, std::int64_t row, std::int64_t head,
   const auto slot = a.slot[row].span();
   const std::size_t block = a.round_probabilities ? 64 : slot.size();
   const std::vector<float> q = a.q[row][head].floats();
-  double top = -1e30;
-  double weights = 0;
-  std::vector<double> score(slot.size());
-  std::vector<double> sum(static_cast<std::size_t>(a.q.extent(2)));
+  float top = -1e30f;
+  float weights = 0;
+  std::vector<float> score(slot.size());
+  std::vector<float> sum(static_cast<std::size_t>(a.q.extent(2)));
   for (std::size_t first = 0; first < slot.size(); first += block) {
     const std::size_t end = std::min(first + block, slot.size());
-    const double old_top = top;
+    const float old_top = top;
     for (std::size_t j = first; j < end; ++j) {
-      score[j] = slot[j] < 0 ? -std::numeric_limits<double>::infinity() : dot(q, kv[j]) * a.scale;
+      score[j] = slot[j] < 0 ? -std::numeric_limits<float>::infinity() : dot(q, kv[j]) * a.scale;
       top = std::max(top, score[j]);
     }
-    const double shrink = std::exp(old_top - top);
-    weights *= shrink;
-    for (double& v : sum) v *= shrink;
+    const float shrink = exp_f32(old_top - top);
+    double block_weights = 0;
+    std::vector<double> block_sum(sum.size());
     for (std::size_t j = first; j < end; ++j) {
-      const double p = std::exp(score[j] - top);
-      const double used = a.round_probabilities ? to_float(to_bf16(p)) : p;
-      weights += p;
-      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += used * kv[j][i];
+      const float p = exp_f32(score[j] - top);
+      const float used = a.round_probabilities ? round_bf16(p) : p;
+      block_weights += p;
+      for (std::size_t i = 0; i < sum.size(); ++i) block_sum[i] += static_cast<double>(used) * kv[j][i];
     }
+    weights = weights * shrink + static_cast<float>(block_weights);
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = sum[i] * shrink + static_cast<float>(block_sum[i]);
   }
-  weights += std::exp(a.sink[head] - top);        // a row that lists nothing: infinite, and 0 / infinity is 0
+  weights += exp_f32(a.sink[head] - top);         // a row that lists nothing: infinite, and 0 / infinity is 0
   for (std::size_t i = 0; i < sum.size(); ++i) {  // 0 / 0 where the sink is -inf as well
     a.out[row][head].store(static_cast<std::int64_t>(i), weights == 0 ? 0 : sum[i] / weights);
   }

@@ -23,8 +23,12 @@ struct EngramGateArgs {
 
 // dot = Σ h · q_weight · k_weight · key over the root mean squares of h and key (eps under the roots) and over √dim;
 // gate = sigmoid(sign(dot) · √max(|dot|, 1e-6)), where sign(0) = 0 gives ½. An image row keeps the bits of its h.
-// Numerics: q_weight · k_weight rounded to f32; sums in double; dot, gate f32; h + gate · value rounded once at the
-// store.
+// Numerics: q_weight · k_weight rounded to f32; products in f32, summed in double; roots, dot and gate f32;
+// gate · value and the sum f32, then stored.
 void engram_gate_ref(Context& context, const EngramGateArgs& args);
+
+// Numerics: the three sums in f32, 16 lanes, of (h · (q_weight · k_weight)) · key and squares; roots in
+// f32, sigmoid in double; gate, gate · value and the sum each rounded to f32, then stored.
+void engram_gate_cpu(Context& context, const EngramGateArgs& args);
 
 }  // namespace cachalot

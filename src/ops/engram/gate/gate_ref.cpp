@@ -15,20 +15,21 @@ void engram_gate_ref(Context&, const EngramGateArgs& a) {
       double dot = 0, h_squares = 0, key_squares = 0;
       for (std::int64_t d = 0; d < dim; ++d) {
         const float weight = a.q_weight[c].load(d) * a.k_weight[c].load(d);
-        const double x = h.load(d), y = key.load(d);
+        const float x = h.load(d), y = key.load(d);
         dot += x * weight * y;
         h_squares += x * x;
         key_squares += y * y;
       }
-      const auto similarity = static_cast<float>(dot / std::sqrt(h_squares / n + a.eps) /
-                                                 std::sqrt(key_squares / n + a.eps) / std::sqrt(n));
+      const auto inverse_root = [&](double squares) { return 1 / std::sqrt(static_cast<float>(squares / n) + a.eps); };
+      const float similarity = static_cast<float>(dot) * inverse_root(h_squares) * inverse_root(key_squares) *
+                               static_cast<float>(1 / std::sqrt(n));
       const double root = std::sqrt(std::max(std::abs(similarity), 1e-6f));
       const double z = similarity > 0 ? root : similarity < 0 ? -root : similarity;  // sign(0) is 0, NaN stays NaN
       const bool closed = a.image[r] != 0;
       a.gate[r][c] = closed ? 0.0f : static_cast<float>(1 / (1 + std::exp(-z)));
       for (std::int64_t d = 0; d < dim; ++d) {
-        const double x = h.load(d);
-        a.out[r][c].store(d, closed ? x : x + static_cast<double>(a.gate[r][c]) * value.load(d));
+        const float x = h.load(d);
+        a.out[r][c].store(d, closed ? x : x + a.gate[r][c] * value.load(d));
       }
     }
   }

@@ -14,7 +14,10 @@ struct FoldArgs {
   Values<2> out;             // [rows, dim]
 };
 
-// Numerics: double, copies ascending, one rounding at the store.
+// Numerics: f32, copies ascending, one rounding at the store.
 void fold_ref(Context& context, const FoldArgs& args);
+
+// Numerics: f32, copies ascending, products and sums rounded apart; one rounding at the store.
+void fold_cpu(Context& context, const FoldArgs& args);
 
 }  // namespace cachalot

@@ -17,7 +17,10 @@ struct MixArgs {
   View<float, 2> mixes;  // [rows, (2 + hc) · hc]
 };
 
-// Numerics: double, one rounding to f32.
+// Numerics: mean and dot summed in double, each rounded to f32; root and product in f32.
 void mix_ref(Context& context, const MixArgs& args);
+
+// Numerics: both sums in f32, 16 lanes over the flattened row (device/cpu/matmul.h); rsqrt and its product in f32.
+void mix_cpu(Context& context, const MixArgs& args);
 
 }  // namespace cachalot

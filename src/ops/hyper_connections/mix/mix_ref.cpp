@@ -18,13 +18,13 @@ void mix_ref(Context&, const MixArgs& a) {
     std::vector<float> x;  // the copies side by side
     for (std::int64_t c = 0; c < copies; ++c) std::ranges::copy(a.h[r][c].floats(), std::back_inserter(x));
     double squares = 0;
-    for (const double v : x) squares += v * v;
-    const double rho = 1 / std::sqrt(squares / static_cast<double>(x.size()) + a.eps);
+    for (const float v : x) squares += v * v;
+    const float rho = 1 / std::sqrt(static_cast<float>(squares / static_cast<double>(x.size())) + a.eps);
     for (std::int64_t m = 0; m < a.fn.out; ++m) {
       a.fn.values(m, fn);
       double dot = 0;
       for (std::size_t i = 0; i < x.size(); ++i) dot += static_cast<double>(x[i]) * fn[i];
-      a.mixes[r][m] = static_cast<float>(dot * rho);
+      a.mixes[r][m] = static_cast<float>(dot) * rho;
     }
   }
 }

@@ -21,7 +21,10 @@ struct SinkhornArgs {
 };
 
 // Every softmax entry gets eps added, and so does every sum that is divided by.
-// Numerics: double, one rounding to f32.
+// Numerics: f32 in ascending order, as the released code; exponentials in double, rounded to f32.
 void sinkhorn_ref(Context& context, const SinkhornArgs& args);
+
+// Numerics: f32 in ascending order, exponentials in double rounded to f32.
+void sinkhorn_cpu(Context& context, const SinkhornArgs& args);
 
 }  // namespace cachalot

@@ -10,11 +10,13 @@
 namespace cachalot {
 namespace {
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }  // e^-x may become inf: then 0 is right
+float sigmoid(float x) {
+  return static_cast<float>(1 / (1 + std::exp(-static_cast<double>(x))));
+}  // e^-x may become inf: then 0 is right
 
 // Divides n numbers that stand `step` apart by their sum + eps.
-void normalize(double* v, std::size_t n, std::size_t step, double eps) {
-  double sum = 0;
+void normalize(float* v, std::size_t n, std::size_t step, float eps) {
+  float sum = 0;
   for (std::size_t i = 0; i < n; ++i) sum += v[i * step];
   for (std::size_t i = 0; i < n; ++i) v[i * step] /= sum + eps;
 }
@@ -25,20 +27,18 @@ void sinkhorn_ref(Context&, const SinkhornArgs& a) {
   const std::int64_t hc = a.pre.extent(1);
   check(a.iterations >= 1 && a.mixes.extent(1) == (2 + hc) * hc, "sinkhorn: mixes is [rows, (2 + hc) · hc]");
   const auto n = static_cast<std::size_t>(hc);
-  std::vector<double> comb(n * n);
+  std::vector<float> comb(n * n);
   for (std::int64_t r = 0; r < a.mixes.extent(0); ++r) {
-    const auto raw = [&](std::int64_t m, std::int64_t part) {
-      return static_cast<double>(a.mixes[r][m]) * a.scale[part] + a.base[m];
-    };
+    const auto raw = [&](std::int64_t m, std::int64_t part) { return a.mixes[r][m] * a.scale[part] + a.base[m]; };
     for (std::int64_t c = 0; c < hc; ++c) {
-      a.pre[r][c] = static_cast<float>(sigmoid(raw(c, 0)) + a.eps);
-      a.post[r][c] = static_cast<float>(2 * sigmoid(raw(hc + c, 1)));
+      a.pre[r][c] = sigmoid(raw(c, 0)) + a.eps;
+      a.post[r][c] = 2 * sigmoid(raw(hc + c, 1));
     }
     for (std::size_t i = 0; i < n * n; ++i) comb[i] = raw(2 * hc + static_cast<std::int64_t>(i), 2);
     for (std::size_t k = 0; k < n; ++k) {  // softmax of each row, eps on top
-      double* row = &comb[k * n];
-      const double top = *std::max_element(row, row + n);
-      for (std::size_t c = 0; c < n; ++c) row[c] = std::exp(row[c] - top);
+      float* row = &comb[k * n];
+      const float top = *std::max_element(row, row + n);
+      for (std::size_t c = 0; c < n; ++c) row[c] = static_cast<float>(std::exp(static_cast<double>(row[c] - top)));
       normalize(row, n, 1, 0);
       for (std::size_t c = 0; c < n; ++c) row[c] += a.eps;
     }
@@ -48,7 +48,7 @@ void sinkhorn_ref(Context&, const SinkhornArgs& a) {
       for (std::size_t c = 0; c < n; ++c) normalize(&comb[c], n, n, a.eps);
     }
     for (std::int64_t i = 0; i < hc * hc; ++i) {
-      a.comb[r][i / hc][i % hc] = static_cast<float>(comb[static_cast<std::size_t>(i)]);
+      a.comb[r][i / hc][i % hc] = comb[static_cast<std::size_t>(i)];
     }
   }
 }

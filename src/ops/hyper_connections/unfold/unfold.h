@@ -17,7 +17,10 @@ struct UnfoldArgs {
   Values<3> out;              // [rows, hc, dim]; may be h itself
 };
 
-// Numerics: double, k ascending, then post · y; one rounding at the store.
+// Numerics: f32, k ascending, then post · y; one rounding at the store.
 void unfold_ref(Context& context, const UnfoldArgs& args);
+
+// Numerics: f32, k ascending, then post · y, products and sums rounded apart; one rounding at the store.
+void unfold_cpu(Context& context, const UnfoldArgs& args);
 
 }  // namespace cachalot

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "ops/context.h"
 #include "tensor/values.h"
@@ -18,7 +19,13 @@ struct CombineArgs {
   Values<2> out;                       // [rows, dim]
 };
 
-// Numerics: sum in the order above, in double, one rounding at the store.
+// The places k of a row in the order they are added. order: [top_k].
+void order_of_sum(View<const std::int32_t, 1> expert, std::span<std::int64_t> order);
+
+// Numerics: sum in the order above, in f32, one rounding at the store.
 void combine_ref(Context& context, const CombineArgs& args);
+
+// Numerics: sum in the order above, in f32, one rounding at the store.
+void combine_cpu(Context& context, const CombineArgs& args);
 
 }  // namespace cachalot

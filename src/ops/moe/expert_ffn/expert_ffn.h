@@ -27,8 +27,12 @@ struct ExpertFfnArgs {
   Values<3> out;                       // [rows, top_k, dim]
 };
 
-// Numerics: w1·x and w3·x are linears (linear.h) stored in x's type; the product weight · silu(gate) · up is stored in
+// Numerics: w1·x and w3·x are linears (linear.h) stored in x's type; weight · (silu(gate) · up) is f32, stored in
 // x's type; w2 is a linear stored in out's type.
 void expert_ffn_ref(Context& context, const ExpertFfnArgs& args);
+
+// Numerics: stores as above, but the linears are those of linear_cpu, and weight · silu(gate) · up is f32, with silu to
+// about 2 ulps.
+void expert_ffn_cpu(Context& context, const ExpertFfnArgs& args);
 
 }  // namespace cachalot

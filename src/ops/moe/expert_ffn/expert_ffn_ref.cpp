@@ -10,7 +10,9 @@
 namespace cachalot {
 namespace {
 
-double silu(double x) { return x / (1 + std::exp(-x)); }  // e^-x may become inf: then the result is -0, as it should be
+float silu(double x) {
+  return static_cast<float>(x / (1 + std::exp(-x)));
+}  // e^-x may become inf: then the result is -0, as it should be
 
 }  // namespace
 
@@ -33,7 +35,7 @@ void expert_ffn_ref(Context& context, const ExpertFfnArgs& a) {
           g = std::min(g, a.limit);
           u = std::clamp(u, -a.limit, a.limit);
         }
-        product[0].store(i, a.weight[r][k] * silu(g) * u);
+        product[0].store(i, a.weight[r][k] * (silu(g) * u));
       }
       linear_ref(context, {.x = product, .weight = w.w2, .out = a.out[r].part(k, 1)});
     }

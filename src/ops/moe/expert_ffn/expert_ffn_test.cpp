@@ -164,8 +164,8 @@ TEST(ExpertFfn, EveryFormatEqualsItsLinearsOneByOne) {
       linear_ref(context, {x.view(), w.w1, gate.view()});
       linear_ref(context, {x.view(), w.w3, up.view()});
       for (std::int64_t k = 0; k < e.inter; ++k) {
-        const double g = std::min(gate.view()[0].load(k), 1.0f), u = std::clamp(up.view()[0].load(k), -1.0f, 1.0f);
-        product.view()[0].store(k, 0.75 * silu(g) * u);
+        const float g = std::min(gate.view()[0].load(k), 1.0f), u = std::clamp(up.view()[0].load(k), -1.0f, 1.0f);
+        product.view()[0].store(k, 0.75f * (static_cast<float>(silu(g)) * u));
       }
       linear_ref(context, {product.view(), w.w2, want.view()});
       EXPECT_EQ(e.run(type, 0, 1, {static_cast<std::int32_t>(i)}, {0.75f}, 1), want.numbers()) << i;

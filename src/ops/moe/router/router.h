@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "ops/context.h"
 #include "tensor/values.h"
@@ -26,8 +27,14 @@ struct RouterArgs {
       weight;  // [rows, top_k]: scores without bias, over their sum + 1e-20 when top_k > 1, times route_scale
 };
 
+// Fills row `row` of expert and weight. score: [experts], without bias.
+void choose_experts(const RouterArgs& args, std::int64_t row, std::span<const float> score);
+
 // Numerics: logits summed in double and rounded to f32, scores rounded to f32; selection compares f32(score + bias),
 // where NaN comes after everything else. The weights are wider than f32 and rounded once.
 void router_ref(Context& context, const RouterArgs& args);
+
+// Numerics: logits summed in f32, 16 lanes (device/cpu/matmul.h); from there on as above.
+void router_cpu(Context& context, const RouterArgs& args);
 
 }  // namespace cachalot

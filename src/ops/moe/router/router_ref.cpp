@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "base/check.h"
@@ -27,31 +26,14 @@ void router_ref(Context& context, const RouterArgs& a) {
   check(top_k >= 1 && top_k <= experts, "router: top_k is between 1 and the number of experts");
   check(a.bias.extent(0) == experts && (a.bias_vl.empty() || a.bias_vl.extent(0) == experts), "router: a bias each");
   const auto n = static_cast<std::size_t>(experts);
-  std::vector<float> logit(n), score(n), key(n);
-  std::vector<std::size_t> order(n);
+  std::vector<float> logit(n), score(n);
   for (std::int64_t r = 0; r < a.x.extent(0); ++r) {
     linear_ref(context, {a.x.part(r, 1), a.gate, View<float, 2>(logit.data(), {1, experts})});
-    const View<const float, 1> bias = a.image[r] != 0 ? a.bias_vl : a.bias;
-    check(!bias.empty(), "router: an image row needs bias_vl");
     const double top = std::ranges::max(logit);
     double sum = 0;
     for (float z : logit) sum += std::exp(z - top);
-    for (std::size_t e = 0; e < n; ++e) {
-      score[e] = static_cast<float>(score_of(a.scoring, logit[e], top, sum));
-      key[e] = score[e] + bias[static_cast<std::int64_t>(e)];
-      if (std::isnan(key[e])) key[e] = -std::numeric_limits<float>::infinity();
-      order[e] = e;
-    }
-    std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::size_t e) { return key[e]; });
-    order.resize(static_cast<std::size_t>(top_k));
-    double chosen = 0;
-    for (std::size_t e : order) chosen += score[e];
-    for (std::int64_t k = 0; k < top_k; ++k) {
-      const std::size_t e = order[static_cast<std::size_t>(k)];
-      a.expert[r][k] = static_cast<std::int32_t>(e);
-      a.weight[r][k] = static_cast<float>((top_k > 1 ? score[e] / (chosen + 1e-20) : score[e]) * a.route_scale);
-    }
-    order.resize(n);
+    for (std::size_t e = 0; e < n; ++e) score[e] = static_cast<float>(score_of(a.scoring, logit[e], top, sum));
+    choose_experts(a, r, score);
   }
 }
 
