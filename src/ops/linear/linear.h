@@ -20,4 +20,7 @@ struct LinearArgs {
 // Otherwise double.
 void linear_ref(Context& context, const LinearArgs& args);
 
+// Numerics: f32, 16 lanes (device/cpu/matmul.h) over decoded weights and, where quantized, the decoded round trip of x.
+void linear_cpu(Context& context, const LinearArgs& args);
+
 }  // namespace cachalot

@@ -19,4 +19,7 @@ struct ConfidenceHeadArgs {
 // Numerics: one sum in double, rounded to f32.
 void confidence_head_ref(Context& context, const ConfidenceHeadArgs& args);
 
+// Numerics: one f32 sum of 16 lanes over both (device/cpu/matmul.h).
+void confidence_head_cpu(Context& context, const ConfidenceHeadArgs& args);
+
 }  // namespace cachalot

@@ -20,4 +20,7 @@ struct MarkovHeadArgs {
 // Numerics: the product summed in double, rounded to f32, then one f32 addition.
 void markov_head_ref(Context& context, const MarkovHeadArgs& args);
 
+// Numerics: the product in f32, 16 lanes (device/cpu/matmul.h), then one f32 addition.
+void markov_head_cpu(Context& context, const MarkovHeadArgs& args);
+
 }  // namespace cachalot
