@@ -50,17 +50,19 @@ class TopK {
 };
 
 // Every row's k best: scan(row, first, last, top) adds the numbers first … last - 1 of a row that has length(row) of
-// them, take(row, best) gets its result. Few rows are cut into pieces; the entries' order is total, so that pieces and
-// threads change nothing.
+// them, take(row, best) gets its result. Few and long rows are cut into pieces, each of which must find its own k best
+// before it can pass numbers by; the entries' order is total, so that pieces and threads change nothing.
 template <class Length, class Scan, class Take>
 void top_k_rows(ThreadPool& pool, Arena& scratch, std::int64_t rows, std::int64_t k, Length length, Scan scan,
                 Take take) {
-  constexpr std::int64_t piece = 65536;
+  constexpr std::int64_t worth_a_piece = 262144;
   using Entry = TopK::Entry;
   const Arena::Frame frame(scratch);
   std::int64_t longest = 0;
   for (std::int64_t row = 0; row < rows; ++row) longest = std::max(longest, length(row));
-  const std::int64_t pieces = rows >= pool.threads() ? 1 : std::max<std::int64_t>(ceil_div(longest, piece), 1);
+  const std::int64_t most = rows >= pool.threads() ? 1 : pool.threads();
+  const std::int64_t pieces = std::clamp<std::int64_t>(longest / worth_a_piece, 1, most);
+  const std::int64_t piece = ceil_div(longest, pieces);
   const auto room = scratch.take<Entry, 2>({pool.threads(), TopK::room_for(k)});
   if (pieces == 1) {
     pool.parallel(rows, 1, [&](std::int64_t begin, std::int64_t end, int thread) {

@@ -18,5 +18,7 @@ struct EncodeRowsArgs {
 
 // Numerics: spec 7's scale and code of each group; discrete, so every backend gives the same bytes.
 void encode_rows_ref(Context& context, const EncodeRowsArgs& args);
+// The same bytes.
+void encode_rows_cpu(Context& context, const EncodeRowsArgs& args);
 
 }  // namespace cachalot

@@ -19,5 +19,7 @@ struct LookupArgs {
 
 // Numerics: decoded exactly (a code times a power of two fits bf16).
 void lookup_ref(Context& context, const LookupArgs& args);
+// The same numbers; a table's rows are decoded a register at a time, rows and columns in parallel.
+void lookup_cpu(Context& context, const LookupArgs& args);
 
 }  // namespace cachalot

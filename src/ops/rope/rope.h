@@ -40,7 +40,7 @@ struct RopeArgs {
 
 // Numerics: cos, sin, products and their sum in f32, as the released code; stored once.
 void rope_ref(Context& context, const RopeArgs& args);
-// Numerics: cos and sin as above; then f32: one product rounded, the other fused with the sum.
+// The same bits: nothing is fused.
 void rope_cpu(Context& context, const RopeArgs& args);
 
 }  // namespace cachalot

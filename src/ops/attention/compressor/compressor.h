@@ -17,7 +17,7 @@ struct CompressorArgs {
 
 // Numerics: softmax in double, rounded to f32; weight · kv and their sum in f32, tokens ascending; stored once.
 void compressor_ref(Context& context, const CompressorArgs& args);
-// Numerics: f32; tokens ascending by fused multiply-add, one division by the sum of the weights.
+// Numerics: all in f32, e^x good to an ulp; tokens ascending, nothing fused.
 void compressor_cpu(Context& context, const CompressorArgs& args);
 
 }  // namespace cachalot

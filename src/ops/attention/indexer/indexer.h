@@ -30,7 +30,7 @@ struct IndexerArgs {
 // Numerics: f32 in both modes (spec 8): a dot summed in double and rounded; products and sum over heads f32, ascending.
 void indexer_ref(Context& context, const IndexerArgs& args);
 // Numerics: f32; a dot is one sum, k ascending by fused multiply-add (released codes mostly make it exact, in any
-// order); then heads ascending, fused too. The same bits at every row count, thread count and vector width.
+// order); products and sum over heads as above, so that exact dots give the reference's bits.
 void indexer_cpu(Context& context, const IndexerArgs& args);
 
 }  // namespace cachalot

@@ -9,7 +9,7 @@
 namespace cachalot {
 
 constexpr std::int64_t tile_keys = 32;  // decoded together, one key a lane
-constexpr std::int64_t band_rows = 64;  // that meet a decoded tile
+constexpr std::int64_t band_rows = 16;  // that meet a decoded tile: their queries stay in the second cache
 
 // What a band's rows bring, as f32.
 struct IndexQueries {
