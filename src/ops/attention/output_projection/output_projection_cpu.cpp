@@ -11,6 +11,7 @@ void output_projection_cpu(Context& context, const OutputProjectionArgs& a) {
   const std::int64_t rows = a.x.extent(0), o_lora = w.out / a.groups;
   check(o_lora * a.groups == w.out && a.x.extent(1) == a.groups * w.in && a.out.extent(1) == w.out,
         "output_projection: shapes fit");
+  if (rows == 0) return;
   for (std::int64_t g = 0; g < a.groups; ++g) {
     const Arena::Frame frame(context.scratch);
     // A weight can be cut only between its scale blocks, so a group that begins within one takes the block's rows
