@@ -11,6 +11,7 @@
 #include "cli/run_command.h"
 #include "cli/tokenize_command.h"
 #include "cli/verify_command.h"
+#include "device/cpu/simd_level.h"
 #include "ops/backend.h"
 #include "version.h"
 
@@ -22,8 +23,8 @@ int main(int argc, char** argv) {
   spdlog::set_pattern("cachalot: %^%l%$: %v");
 
   CLI::App app("Runs DeepSeek-V4.1-Flash from its released checkpoint.");
-  app.set_version_flag("--version",
-                       fmt::format("cachalot {} ({})\nbackends: {}", version, git_revision, reference_backend().name));
+  app.set_version_flag("--version", fmt::format("cachalot {} ({})\nbackends: {}, {} ({})", version, git_revision,
+                                                reference_backend().name, cpu_backend().name, simd_level().name));
   app.require_subcommand(1);
   app.fallthrough();
   std::string log_level = "warn";

@@ -5,6 +5,7 @@
 
 #include "cli/default_model.h"
 #include "cli/terminal.h"
+#include "device/cpu/simd_level.h"
 
 namespace cachalot {
 
@@ -23,15 +24,33 @@ void add_model_flags(CLI::App& command, ModelFlags& flags) {
       ->check(CLI::IsMember({"owner", "published-slot"}))
       ->capture_default_str();
   command.add_option("--backend", flags.backend, "which operators run it; see `cachalot inspect --backends`")
-      ->check(CLI::IsMember({"reference"}))
+      ->capture_default_str();
+  command
+      .add_option("--reference-op", flags.reference_operators,
+                  "set these operators back to the reference, to find a wrong one")
+      ->delimiter(',');
+  command.add_option("--simd", flags.simd,
+                     "force a SIMD level: avx512, avx2, neon or portable (default: the best there is)");
+  command.add_option("--threads", flags.threads, "threads that compute; changes speed, never the result")
+      ->check(CLI::Range(1, 1024))
       ->capture_default_str();
 }
 
-Expected<LoadedModel> load_model(const ModelFlags& flags, bool drafts) {
+Expected<LoadedModel> load_model(ModelFlags& flags, bool drafts) {
   auto directory = resolve_model(flags.model);
   if (!directory) return tl::unexpected(directory.error());
   ModelOptions options;
-  options.backend = &reference_backend();
+  auto backend = find_backend(flags.backend);
+  if (!backend) return tl::unexpected(backend.error());
+  auto table = with_reference(**backend, flags.reference_operators);
+  if (!table) return tl::unexpected(table.error());
+  flags.table = *table;
+  options.backend = &flags.table;
+  if (!flags.simd.empty()) {
+    auto level = find_simd_level(flags.simd);
+    if (!level) return tl::unexpected(level.error());
+    force_simd_level(*level);
+  }
   options.numerics = flags.numerics == "f32" ? Numerics::f32 : Numerics::released;
   options.index_keys = flags.index_keys == "owner" ? IndexKeys::owner : IndexKeys::published_slot;
   options.drafts = drafts;

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "engine/load_model.h"
 
@@ -13,13 +14,18 @@ struct ModelFlags {
   std::string model;
   std::string numerics = "released";
   std::string index_keys = "owner";
-  std::string backend = "reference";
+  std::string backend = "cpu";
+  std::vector<std::string> reference_operators;
+  std::string simd;  // empty: the best there is
+  int threads = usable_cores();
+  Backend table{};  // what backend and reference_operators say, once the model is loaded
 };
 
-// Adds --model, --numerics, --index-keys and --backend.
+// Adds --model, --numerics, --index-keys, --backend, --reference-op, --simd and --threads.
 void add_model_flags(CLI::App& command, ModelFlags& flags);
 
-// Resolves and loads the model they name, with progress; warnings go to standard error.
-Expected<LoadedModel> load_model(const ModelFlags& flags, bool drafts = false);
+// Resolves and loads the model they name, with progress; warnings go to standard error. The model's backend is
+// flags.table.
+Expected<LoadedModel> load_model(ModelFlags& flags, bool drafts = false);
 
 }  // namespace cachalot

@@ -114,7 +114,7 @@ Expected<int> run(RunFlags& flags) {
   if (model.options().index_keys == IndexKeys::published_slot)
     flags.generate.chunk = std::numeric_limits<std::int64_t>::max();
 
-  Context context;
+  Context context(flags.model.threads);
   Sequence sequence = model.new_sequence();
   TextStream stream(loaded->tokenizer, SpecialTokens::skip);
   std::string text;

@@ -33,15 +33,6 @@ void print_line(std::string_view line) {
   std::fflush(stdout);
 }
 
-Expected<const Backend*> backend_named(const std::string& name) {
-  std::string known;
-  for (const Backend* backend : all_backends()) {
-    if (name == backend->name) return backend;
-    known += fmt::format(" {}", backend->name);
-  }
-  return fail(Errc::usage, "--backend {}: this build has:{}", name, known);
-}
-
 Status print_structure(const VerifyFlags& flags, bool& good) {
   auto facts = verify_structure(flags.model);
   if (!facts) return tl::unexpected(facts.error());
@@ -76,7 +67,7 @@ Expected<bool> run(const VerifyFlags& flags) {
   }
   const Backend* chosen = nullptr;
   if (!flags.backend.empty()) {
-    auto named = backend_named(flags.backend);
+    auto named = find_backend(flags.backend);
     if (!named) return tl::unexpected(named.error());
     chosen = *named;
   }

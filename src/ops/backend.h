@@ -5,8 +5,10 @@
 
 #include <array>
 #include <span>
+#include <string>
 #include <string_view>
 
+#include "base/expected.h"
 #include "ops/attention/candidates/candidates.h"
 #include "ops/attention/compressor/compressor.h"
 #include "ops/attention/indexer/indexer.h"
@@ -83,8 +85,16 @@ inline constexpr std::array<std::string_view, 22> operator_names = {"linear",
                                                                     "confidence_head"};
 
 const Backend& reference_backend();  // scalar; the truth
+const Backend& cpu_backend();        // SIMD and threads; see device/README.md for its order of sums
 
 // Every backend of this build: the one place where a backend is listed.
 std::span<const Backend* const> all_backends();
+
+// Error: Errc::usage, with the names there are.
+Expected<const Backend*> find_backend(std::string_view name);
+
+// `backend` with some operators set back to the reference's: how a wrong kernel is found. Error: Errc::usage for a name
+// that no operator has, with those there are.
+Expected<Backend> with_reference(const Backend& backend, std::span<const std::string> operators);
 
 }  // namespace cachalot

@@ -30,9 +30,4 @@ const Backend& reference_backend() {
   return table;
 }
 
-std::span<const Backend* const> all_backends() {
-  static const std::array<const Backend*, 1> backends = {&reference_backend()};
-  return backends;
-}
-
 }  // namespace cachalot
