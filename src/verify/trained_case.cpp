@@ -30,12 +30,14 @@ struct TrainedText {
   GoldenTensor nll;         // [length - 1], of the next id
 };
 
-void judge_text(const TrainedText& t, std::span<const float> logits, std::int64_t vocab, const TrainedLimits& limits,
-                CaseReport& report) {
+// Returns the rows that pick another token than the golden one though its margin is above the limit.
+std::vector<std::int64_t> judge_text(const TrainedText& t, std::span<const float> logits, std::int64_t vocab,
+                                     const TrainedLimits& limits, CaseReport& report) {
   const std::int64_t length = t.ids.extent(0), n = t.top_ids.extent(1);
   std::vector<float> top, sums;
   std::vector<double> nll;
-  std::int64_t differs = 0, wrong = 0;
+  std::int64_t differs = 0;
+  std::vector<std::int64_t> wrong;
   std::string first;
   for (std::int64_t r = 0; r < length; ++r) {
     const auto row = logits.subspan(static_cast<std::size_t>(r * vocab), static_cast<std::size_t>(vocab));
@@ -51,14 +53,16 @@ void judge_text(const TrainedText& t, std::span<const float> logits, std::int64_
     if (best == t.top_ids.numbers[at]) continue;
     ++differs;
     const double margin = static_cast<double>(t.top_logits.values[at]) - t.top_logits.values[at + 1];
-    if (margin > limits.margin && wrong++ == 0) {
+    if (margin <= limits.margin) continue;
+    wrong.push_back(r);
+    if (wrong.size() == 1) {
       first =
           fmt::format("; position {}: {}, golden {} with a margin of {:.3f}", r, best, t.top_ids.numbers[at], margin);
     }
   }
-  report.add({"top_ids", wrong > 0 ? Verdict::fail : Verdict::pass,
+  report.add({"top_ids", !wrong.empty() ? Verdict::fail : Verdict::pass,
               fmt::format("{} rows, other best token in {}{}", length, differs, first),
-              fmt::format("equal where the margin is above {:g}", limits.margin), wrong > 0 ? Tolerance::any : 0});
+              fmt::format("equal where the margin is above {:g}", limits.margin), !wrong.empty() ? Tolerance::any : 0});
   report.compare("top_logits", top, t.top_logits.values, limits.logits);
   report.compare("logsumexp", sums, t.logsumexp.values, limits.logits);
 
@@ -67,6 +71,7 @@ void judge_text(const TrainedText& t, std::span<const float> logits, std::int64_
   report.add({"nll", off <= limits.nll ? Verdict::pass : Verdict::fail,
               fmt::format("mean {:.6f}, golden {:.6f}, off by {:.4f}%", mean(nll), want, 100 * off),
               fmt::format("{:g}%", 100 * limits.nll), off / limits.nll});
+  return wrong;
 }
 
 // Moves every mix of the hyper-connections, which are f32 in both numerics, by one unit in its last place, up or down.
@@ -100,14 +105,15 @@ Expected<std::vector<float>> run_text(const Model& model, const GoldenTensor& id
 
 // Judges the text. In `f32` flips are rare, and an error does not go away by moving a mix by 1e-7: what is beyond a
 // limit is shown to hang on a rounding where the same engine, nudged, is within it. In `released` every nudge flips
-// something somewhere, so that one of them fits by chance sooner or later: there they are told and excuse nothing.
+// something somewhere, so the whole text tells nothing; there a row that picks another token is shown to hang on a
+// rounding where one of the nudges makes that very row pick the golden one.
 Status judge_with_nudges(const Model& model, const TrainedText& text, const TrainedLimits& limits, Numerics numerics,
                          CaseReport& report) {
   const std::int64_t vocab = model.config().vocab_size;
   auto logits = run_text(model, text.ids, nullptr);
   if (!logits) return tl::unexpected(logits.error());
   CaseReport plain("");
-  judge_text(text, *logits, vocab, limits, plain);
+  std::vector<std::int64_t> wrong = judge_text(text, *logits, vocab, limits, plain);
   std::vector<Finding> findings(plain.findings().begin(), plain.findings().end());
   const auto failed = [](const Finding& f) { return f.verdict == Verdict::fail; };
   std::vector<bool> beyond;
@@ -126,6 +132,15 @@ Status judge_with_nudges(const Model& model, const TrainedText& text, const Trai
       findings[i].verdict = Verdict::pass;
       findings[i].used = std::min(findings[i].used, again.used);
     }
+    std::erase_if(wrong, [&](std::int64_t r) {
+      const auto row = std::span(*logits).subspan(static_cast<std::size_t>(r * vocab), static_cast<std::size_t>(vocab));
+      return best_of(row).index == text.top_ids.numbers[static_cast<std::size_t>(r * text.top_ids.extent(1))];
+    });
+  }
+  for (Finding& f : findings) {
+    if (f.tensor != "top_ids" || !failed(f)) continue;
+    f.error += fmt::format("; rows that no nudge explains: {}", wrong.size());
+    if (wrong.empty()) f.verdict = Verdict::pass;
   }
   for (Finding& f : findings) report.add(std::move(f));
   return {};

@@ -11,6 +11,7 @@
 #include "hwy/foreach_target.h"
 // Highway wants the line above before those below.
 #include "device/cpu/simd-inl.h"
+#include "device/cpu/values-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cachalot {
@@ -34,52 +35,30 @@ HWY_INLINE Floats round_e4m3(Floats v) {
 HWY_INLINE void round_trip_fp8(float* x) {
   const F32 f;
   Floats largest = hn::Set(f, 1e-4f);
-  for (std::int64_t i = 0; i < 32; i += width) largest = hn::Max(largest, hn::Abs(hn::LoadU(f, x + i)));
+  for (std::int64_t i = 0; i < 32; i += width) {  // as the codec: NaN counts for nothing here …
+    const Floats v = hn::Abs(hn::LoadU(f, x + i));
+    largest = hn::IfThenElse(hn::Gt(v, largest), v, largest);
+  }
   const float a = hn::GetLane(hn::MaxOfLanes(f, largest));
   const float scale = to_float(ceil_e8m0(a * (1.0f / e4m3_max)));
   const Floats down = hn::Set(f, 1.0f / scale);  // a power of two: exact
   const Floats up = hn::Set(f, scale);
   const Floats limit = hn::Set(f, e4m3_max);
   for (std::int64_t i = 0; i < 32; i += width) {
-    const Floats v = hn::Clamp(hn::Mul(hn::LoadU(f, x + i), down), hn::Neg(limit), limit);
-    hn::StoreU(hn::Mul(round_e4m3(v), up), f, x + i);
+    const Floats from = hn::LoadU(f, x + i);
+    const Floats v = hn::Clamp(hn::Mul(from, down), hn::Neg(limit), limit);
+    hn::StoreU(hn::IfThenElse(hn::IsNaN(from), from, hn::Mul(round_e4m3(v), up)), f, x + i);  // … and stays
   }
 }
 
 void load_row(ConstValues<1> x, RoundTrip round_trip, float* to, std::int64_t padded) {
-  const std::int64_t n = x.extent(0);
-  const std::int64_t vector_part = n / width * width;
-  if (x.is_bf16()) {
-    const auto* from = static_cast<const bf16*>(x.data());
-    for (std::int64_t i = 0; i < vector_part; i += width) hn::StoreU(load_bf16(from + i), F32(), to + i);
-    for (std::int64_t i = vector_part; i < n; ++i) to[i] = to_float(from[i]);
-  } else {
-    std::copy_n(static_cast<const float*>(x.data()), n, to);
-  }
-  std::fill(to + n, to + padded, 0.0f);
-  for (std::int64_t i = 0; round_trip == RoundTrip::fp8 && i < n; i += 32) round_trip_fp8(to + i);
+  for (std::int64_t i = 0; i < padded; i += width) hn::StoreU(load(x, i), F32(), to + i);
+  for (std::int64_t i = 0; round_trip == RoundTrip::fp8 && i < x.extent(0); i += 32) round_trip_fp8(to + i);
 }
 
 void store_row(const float* from, Values<1> to) {
-  const std::int64_t n = to.extent(0);
-  if (!to.is_bf16()) {
-    std::copy_n(from, n, static_cast<float*>(to.data()));
-    return;
-  }
-  auto* out = static_cast<bf16*>(to.data());
-  const U32 u;
-  const hn::Rebind<std::uint16_t, F32> halves;
-  const std::int64_t vector_part = n / width * width;
-  for (std::int64_t i = 0; i < vector_part; i += width) {
-    const Floats v = hn::LoadU(F32(), from + i);
-    const Words bits = hn::BitCast(u, v);
-    const Words odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(u, 1u));
-    const Words rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(hn::Set(u, 0x7FFFu), odd)));
-    const Words quiet = hn::Or(hn::ShiftRight<16>(bits), hn::Set(u, 0x40u));  // NaN stays NaN
-    const Words result = hn::IfThenElse(hn::RebindMask(u, hn::IsNaN(v)), quiet, rounded);
-    hn::StoreU(hn::TruncateTo(halves, result), halves, reinterpret_cast<std::uint16_t*>(out) + i);
-  }
-  for (std::int64_t i = vector_part; i < n; ++i) out[i] = to_bf16(from[i]);
+  const ConstValues<1> row(from, DType::f32, to.shape());
+  for (std::int64_t i = 0; i < to.extent(0); i += width) store(load(row, i), to, i);
 }
 
 }  // namespace HWY_NAMESPACE

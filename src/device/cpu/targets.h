@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SIMD levels kernels are compiled for: AVX2 with FMA, AVX-512, NEON, and Highway's portable EMU128 where there is
-// none of them. Every file that holds kernels includes this before Highway's foreach_target.h.
+// The SIMD levels kernels are compiled for: AVX2 with FMA, AVX-512, NEON, and Highway's portable one (EMU128 or SCALAR)
+// where there is none of them. Every file that holds kernels includes this before Highway's foreach_target.h.
 #pragma once
 
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
