@@ -94,6 +94,7 @@ void Pass::select(std::int64_t layer, std::int64_t source, const AttentionWeight
 
   const Values<2> q = linear(qr, w.wq_b);
   rope(layer, q.reshape<3>({rows_, heads, c_.index_head_dim}), position_);
+  show(layer, "attn.indexer.q", q);
   const PackedRows packed = encode(q.reshape<2>({rows_ * heads, c_.index_head_dim}), RowFormat::e2m1_e8m0_32);
   const Values<2> head_weight = linear(x, w.weights_proj);
   const auto weight_scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(c_.index_head_dim)) /

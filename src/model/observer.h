@@ -26,7 +26,7 @@ class Observer {
   // groups completed in it, by sequence. Those last two are decoded copies: what is written to them is lost.
   //
   // Names are the layer's and the checkpoint's: embed, layers.N.{engram.{in,embed,kv,gate,out}, in,
-  // hc_attn.{pre,post,comb}, attn.{in,qr,latent,compress_kv_new,indexer.k_new,indexer.score,sparse_out,out}, mid,
+  // hc_attn.{pre,post,comb}, attn.{in,qr,latent,compress_kv_new,indexer.{k_new,q,score},sparse_out,out}, mid,
   // hc_ffn.pre, ffn.{gate_weights,out}, out}, main_hidden, final_hidden. Draft stages are layers n_layers …
   virtual void values(std::string_view name, std::int64_t first_row, Values<2> rows) {
     (void)name, (void)first_row, (void)rows;

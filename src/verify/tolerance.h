@@ -63,6 +63,8 @@ inline constexpr Tolerance layer_gates_f32{
 inline constexpr Tolerance layer_fp4{.name = "layer_fp4", .reason = "an fp4 flip is a whole step", .unequal = 0.001};
 inline constexpr Tolerance layer_bf16{
     .name = "layer_bf16", .reason = "reached: 81 of 368,640", .max_ulps = 2, .unequal = 0.002};
+inline constexpr Tolerance layer_attention_other{
+    .name = "layer_attention_other", .reason = "half a bf16 unit per probability", .max = 5e-2, .unequal = 0.002};
 inline constexpr Tolerance layer_released_f32{
     .name = "layer_released_f32", .reason = "f32 behind bf16 inputs that may flip", .max = 2e-4};
 
