@@ -20,6 +20,7 @@ constexpr std::int64_t outer_columns = 2 * width;  // divides 32
 // rows × outer_columns sums.
 template <int rows>
 struct Outer {
+  HWY_INLINE Outer() {}  // as Sum's
   Floats sum[rows][2];
 };
 

@@ -34,6 +34,7 @@ constexpr std::int64_t parts = sum_lanes / width;  // registers that hold the la
 
 // The lanes of one sum.
 struct Sum {
+  HWY_INLINE Sum() {}  // not left to g++, whose own would lack the target's attributes on arm64
   Floats part[parts];
 };
 

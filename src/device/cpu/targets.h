@@ -3,4 +3,5 @@
 // where there is none of them. Every file that holds kernels includes this before Highway's foreach_target.h.
 #pragma once
 
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+// SVE registers have no size at compile time, which sums of 16 lanes want to know.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
