@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A room (a folder of src/) becomes the library cachalot_<room>. Its *_test.cpp and *_fuzz.cpp are left to tests/CMakeLists.txt.
+# A room (a folder of src/) becomes the library cachalot_<room>. Its *_test.cpp and *_fuzz.cpp are left to tests/CMakeLists.txt;
+# every *_bench.cpp, wherever it stands, belongs to the room bench.
 
 add_library(cachalot_flags INTERFACE)
 target_compile_options(cachalot_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow $<$<BOOL:${CACHALOT_WERROR}>:-Werror>)
@@ -28,6 +29,10 @@ function(cachalot_room room)
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "_(test|bench|fuzz)\\.cpp$")
+  if(room STREQUAL bench)
+    file(GLOB_RECURSE benches CONFIGURE_DEPENDS src/*_bench.cpp)
+    list(APPEND sources ${benches})
+  endif()
   set(deps ${ARGN})
   if(NOT room STREQUAL base)
     list(APPEND deps cachalot_base)

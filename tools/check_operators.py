@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every operator is whole: contract, code, test, a line in src/ops/README.md, an entry in the backend table.
+"""Every operator is whole: contract, code, test, benchmark, a line in src/ops/README.md, an entry in the backend table.
 Usage: check_operators.py ROOT
 
 A contract is a header X.h in a folder below src/ops/. X_ref.cpp beside it makes X an operator, which the table of
@@ -39,6 +39,8 @@ def faults(root):
             yield f"{header}: src/ops/README.md has no line for `{place}`"
         if pure.exists() and not reference.exists():
             continue
+        if not (folder / f"{name}_bench.cpp").exists():
+            yield f"{header}: no {name}_bench.cpp beside it"
         entry = next((e for e in (f"{folder.parent.name}_{name}", name) if e in entries), None)
         if entry is None:
             yield f"{header}: the table in backend.h has no entry {name}"
@@ -50,5 +52,5 @@ def faults(root):
 
 if __name__ == "__main__":
     found = list(faults(pathlib.Path(sys.argv[1])))
-    print("\n".join(found) or "operators: each has contract, code, test, README line and table entry")
+    print("\n".join(found) or "operators: each has contract, code, test, benchmark, README line and table entry")
     sys.exit(bool(found))

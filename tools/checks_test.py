@@ -42,6 +42,11 @@ class Checks(unittest.TestCase):
         self.write("src/ops/a.cpp", '#include "tensor/view.h"\n#include "model/layer.h"\n')
         self.expect(check_includes, "a.cpp:2: ops may not include model")
 
+    def test_a_benchmark_beside_an_operator_may_include_the_room_bench_and_its_operator_may_not(self):
+        self.write("src/ops/a_bench.cpp", '#include "bench/bench.h"\n')
+        self.write("src/ops/b.cpp", '#include "bench/bench.h"\n')
+        self.expect(check_includes, "b.cpp:1: ops may not include bench")
+
     def test_base_may_include_nothing_else(self):
         self.write("src/base/a.h", '#include "tensor/view.h"\n')
         self.expect(check_includes, "base may not include tensor")
@@ -91,11 +96,13 @@ class Checks(unittest.TestCase):
         self.write("docs/b.md", "see https://example.org" + "/wo" + "rk/ and src" + "/wo" + "rk/\n")
         self.expect(check_words, "a.md:1")
 
-    def operator(self, folder, name, code="_ref.cpp", test=True):
+    def operator(self, folder, name, code="_ref.cpp", test=True, bench=True):
         self.write(f"src/ops/{folder}/{name}.h", TAG)
         self.write(f"src/ops/{folder}/{name}{code}", TAG)
         if test:
             self.write(f"src/ops/{folder}/{name}_test.cpp", TAG)
+        if bench:
+            self.write(f"src/ops/{folder}/{name}_bench.cpp", TAG)
 
     def table(self, *entries):
         lines = "".join(f"  void (*{entry})(Context&, const Args&);\n" for entry in entries)
@@ -105,7 +112,7 @@ class Checks(unittest.TestCase):
     def test_whole_operators_and_pure_functions_pass(self):
         self.operator("linear", "linear")
         self.operator("engram/gate", "gate")
-        self.operator("engram/hash", "hash", code=".cpp")
+        self.operator("engram/hash", "hash", code=".cpp", bench=False)
         self.table("linear", "engram_gate")
         self.write("src/ops/README.md", "`linear` `engram/gate` `engram/hash`")
         self.expect(check_operators)
@@ -114,6 +121,12 @@ class Checks(unittest.TestCase):
         self.operator("linear", "linear", test=False)
         self.table("rope")
         self.expect(check_operators, "no linear_test.cpp", "no line for `linear`", "no entry linear", "contract of rope")
+
+    def test_an_operator_without_benchmark_is_found(self):
+        self.operator("linear", "linear", bench=False)
+        self.table("linear")
+        self.write("src/ops/README.md", "`linear`")
+        self.expect(check_operators, "no linear_bench.cpp")
 
     def test_an_operator_without_code_is_found(self):
         self.operator("rope", "rope", code="_cpu.cpp")

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 
+#include "cli/bench_command.h"
 #include "cli/inspect_command.h"
 #include "cli/make_checkpoint_command.h"
 #include "cli/run_command.h"
@@ -40,6 +41,7 @@ int main(int argc, char** argv) {
   add_tokenize_command(app, exit_code);
   add_inspect_command(app, exit_code);
   add_verify_command(app, exit_code);
+  add_bench_command(app, exit_code);
   add_make_checkpoint_command(app, exit_code);
   try {
     app.parse(argc, argv);

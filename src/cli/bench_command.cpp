@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench_command.h"
+
+#include <fmt/ranges.h>
+
+#include <cstdio>
+#include <fstream>
+#include <memory>
+
+#include "bench/operators.h"
+#include "bench/report.h"
+#include "cli/terminal.h"
+#include "device/cpu/simd_level.h"
+
+namespace cachalot {
+namespace {
+
+struct BenchFlags {
+  std::vector<std::string> operators;
+  std::string backend = "cpu";
+  std::string simd;  // empty: the best there is
+  int threads = usable_cores();
+  std::int64_t rows = 0;  // 0: one and 64
+  double seconds = 0.3;
+  std::string csv;
+};
+
+// The command as it could be typed again, for the results' file.
+std::string command_line(const BenchFlags& flags) {
+  std::string text = fmt::format("cachalot bench{}{} --backend {} --threads {} --simd {} --seconds {}",
+                                 flags.operators.empty() ? "" : " ", fmt::join(flags.operators, " "), flags.backend,
+                                 flags.threads, simd_level().name, flags.seconds);
+  if (flags.rows > 0) text += fmt::format(" --rows {}", flags.rows);
+  return text;
+}
+
+Status measure(const BenchFlags& flags) {
+  constexpr std::int64_t most_memory = std::int64_t{192} << 20;
+  const auto benches = find_benches(flags.operators);
+  if (!benches) return tl::unexpected(benches.error());
+  const auto backend = find_backend(flags.backend);
+  if (!backend) return tl::unexpected(backend.error());
+  if (!flags.simd.empty()) {
+    const auto level = find_simd_level(flags.simd);
+    if (!level) return tl::unexpected(level.error());
+    force_simd_level(*level);
+  }
+  std::ofstream csv;
+  if (!flags.csv.empty()) {
+    csv.open(flags.csv);
+    if (!csv) return fail(Errc::io, "{}: can't be opened for writing", flags.csv);
+  }
+
+  catch_interrupts();
+  BenchRun run{.command = command_line(flags),
+               .backend = flags.backend,
+               .simd = simd_level().name,
+               .threads = flags.threads,
+               .machine = this_machine(),
+               .load = load_average()};
+  BenchOptions options{.backend = *backend, .threads = flags.threads, .seconds = flags.seconds};
+  if (flags.rows > 0) options.rows = {flags.rows};
+  options.working_set = std::min(4 * run.machine.last_cache_bytes, most_memory);
+  options.report = [&](const BenchReport& report) {
+    fmt::print("{}", table_line(report));
+    std::fflush(stdout);
+    if (csv.is_open()) csv << csv_line(run, report) << std::flush;
+  };
+  options.stopped = interrupted;
+
+  Bench bench(options);
+  run.one_thread = bench.roofs_of_one_thread();
+  run.all_threads = bench.roofs();
+  fmt::print("{}{}", machine_text(run), table_header());
+  if (csv.is_open()) csv << csv_header(run);
+  for (const OperatorBench& b : *benches) {
+    if (interrupted()) return fail(Errc::stopped, "bench: interrupted before {}", b.op);
+    bench.begin(b.op);
+    b.run(bench);
+  }
+  fmt::print("load average at the end {}\n", load_average());
+  if (csv.is_open() && !csv) return fail(Errc::io, "{}: can't be written", flags.csv);
+  return {};
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("bench", "How fast each operator is, as a share of this machine's roofs");
+  const auto flags = std::make_shared<BenchFlags>();
+  command->add_option("OP", flags->operators,
+                      fmt::format("operators: {} (default: all)", fmt::join(operator_names, ", ")));
+  command->add_option("--backend", flags->backend, "whose operators; see `cachalot inspect --backends`")
+      ->capture_default_str();
+  command->add_option("--threads", flags->threads, "threads that compute, for the operators and for the roofs")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command->add_option("--simd", flags->simd,
+                      "force a SIMD level: avx512, avx2, neon or portable (default: the best there is)");
+  command->add_option("--rows", flags->rows, "rows of a step (default: 1, then 64)")->check(CLI::Range(1, 4096));
+  command->add_option("--seconds", flags->seconds, "to spend on each shape; at least one run")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  command->add_option("--csv", flags->csv, "also write the measurements to this file");
+  command->footer(
+      "Weights are synthetic, at the released model's shapes: no checkpoint is needed. \"read\" and \"copy\" are\n"
+      "streams from memory, \"fma\" f32 multiply-adds, measured before each operator with the same threads.\n"
+      "A share above 100% means that inputs were found in the caches.\n\n"
+      "Examples:\n"
+      "  cachalot bench\n"
+      "  cachalot bench linear expert_ffn --rows 1 --threads 2\n"
+      "  cachalot bench --csv bench/results/my_cpu.csv");
+  command->callback([flags, &exit_code] {
+    const Status status = measure(*flags);
+    exit_code = status ? 0 : report(status.error());
+  });
+}
+
+}  // namespace cachalot

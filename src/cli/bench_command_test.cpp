@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench_command.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "ops/backend.h"
+
+namespace cachalot {
+namespace {
+
+struct Ran {
+  int exit_code = 0;
+  std::string out, error;
+};
+
+Ran run(std::vector<std::string> arguments) {
+  CLI::App app("test");
+  Ran ran;
+  add_bench_command(app, ran.exit_code);
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  try {
+    std::ranges::reverse(arguments);
+    app.parse(arguments);
+  } catch (const CLI::ParseError& e) {
+    ran.exit_code = app.exit(e) == 0 ? 0 : 2;
+  }
+  ran.out = testing::internal::GetCapturedStdout();
+  ran.error = testing::internal::GetCapturedStderr();
+  return ran;
+}
+
+TEST(BenchCommand, OneOperatorGivesTheMachineATableLineAndTheSameAsCsv) {
+  const auto file = std::filesystem::path(testing::TempDir()) / "cachalot_bench_test.csv";
+  const Ran ran = run({"bench", "sinkhorn", "--rows", "2", "--seconds", "0", "--threads", "1", "--csv", file});
+  EXPECT_EQ(ran.exit_code, 0) << ran.error;
+  EXPECT_NE(ran.out.find("roofs, 1 thread: read "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("\nsinkhorn "), std::string::npos) << ran.out;
+  std::stringstream csv;
+  csv << std::ifstream(file).rdbuf();
+  EXPECT_TRUE(csv.str().starts_with("# cachalot bench sinkhorn --backend cpu --threads 1 ")) << csv.str();
+  EXPECT_NE(csv.str().find("\nsinkhorn,\"4 copies, 20 iterations\",2,cpu,1,"), std::string::npos) << csv.str();
+  std::filesystem::remove(file);
+}
+
+TEST(BenchCommand, UnknownOperatorIsAUsageErrorThatNamesThemAll) {
+  const Ran ran = run({"bench", "sinkhole"});
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_EQ(ran.out, "");
+  for (const std::string_view op : operator_names) EXPECT_NE(ran.error.find(op), std::string::npos) << ran.error;
+}
+
+TEST(BenchCommand, BackendLevelAndRowsThatDoNotExistAreUsageErrors) {
+  EXPECT_EQ(run({"bench", "fold", "--backend", "abacus"}).exit_code, 2);
+  EXPECT_EQ(run({"bench", "fold", "--simd", "mmx"}).exit_code, 2);
+  EXPECT_EQ(run({"bench", "fold", "--rows", "0"}).exit_code, 2);
+}
+
+TEST(BenchCommand, AFileThatCantBeWrittenFailsBeforeAnythingIsMeasured) {
+  const Ran ran = run({"bench", "fold", "--csv", "/proc/nowhere/x.csv"});
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_NE(ran.error.find("/proc/nowhere/x.csv"), std::string::npos) << ran.error;
+}
+
+TEST(BenchCommand, HelpHasAnExample) {
+  const Ran ran = run({"bench", "--help"});
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_NE(ran.out.find("  cachalot bench linear"), std::string::npos) << ran.out;
+}
+
+}  // namespace
+}  // namespace cachalot

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/attention/compressor/compressor.h"
+
+#include <fmt/format.h>
+
+#include "bench/operators.h"
+
+namespace cachalot {
+namespace {
+
+// A token's channel: difference to the largest, e^x, sum, and the weighted sum; the channel: one division a token.
+Work work(const CompressorArgs& a) {
+  const std::int64_t values = a.kv.size() * a.out.extent(1);
+  return {.read = 2 * values * 4 + bytes(a.kv) + bytes(a.score), .written = bytes(a.out), .flops = 6 * values};
+}
+
+}  // namespace
+
+void compressor_bench(Bench& bench) {
+  const std::int64_t dim = bench.size(512, 40);
+  const std::int64_t ratio = 2;
+  for (const std::int64_t groups : bench.rows()) {
+    bench.measure(&Backend::compressor, fmt::format("ratio {}, dim {}", ratio, dim), groups, work, [&](Memory& m) {
+      const auto tokens = [&] {
+        const View<float, 2> values = m.floats<2>({groups * ratio, dim});
+        const auto pointers = m.all<const float*, 2>({groups, ratio}, nullptr);
+        for (std::int64_t i = 0; i < groups * ratio; ++i) pointers.data()[i] = values[i].data();
+        return View<const float* const, 2>(pointers.data(), pointers.shape());
+      };
+      return CompressorArgs{.kv = tokens(), .score = tokens(), .out = m.bf16_out<2>({groups, dim})};
+    });
+  }
+}
+
+}  // namespace cachalot

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/dspark/confidence_head/confidence_head.h"
+
+#include <fmt/format.h>
+
+#include "bench/operators.h"
+
+namespace cachalot {
+namespace {
+
+Work work(const ConfidenceHeadArgs& a) {
+  return {.read = bytes(a.x) + bytes(a.embedding) + bytes(a.proj),
+          .written = bytes(a.confidence),
+          .flops = 2 * a.x.extent(0) * a.proj.in};
+}
+
+}  // namespace
+
+void confidence_head_bench(Bench& bench) {
+  const std::int64_t dim = bench.size(5120, 40);
+  const std::int64_t rank = bench.size(256, 16);
+  for (const std::int64_t rows : bench.rows()) {
+    bench.measure(&Backend::confidence_head, fmt::format("proj bf16 {} + {} -> 1", dim, rank), rows, work,
+                  [&](Memory& m) {
+                    return ConfidenceHeadArgs{.x = m.bf16s<2>({rows, dim}),
+                                              .embedding = m.bf16s<2>({rows, rank}),
+                                              .proj = m.weight(WeightFormat::bf16, 1, dim + rank),
+                                              .confidence = m.float_out<1>({rows})};
+                  });
+  }
+}
+
+}  // namespace cachalot

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/encode/encode_rows.h"
+
+#include <fmt/format.h>
+
+#include "bench/operators.h"
+
+namespace cachalot {
+namespace {
+
+// A value is compared for its group's largest, and scaled.
+Work work(const EncodeRowsArgs& a) {
+  const auto slots = static_cast<std::int64_t>(a.out.size());
+  return {.read = bytes(a.x) + slots * static_cast<std::int64_t>(sizeof(RowSlot)),
+          .written = slots * row_bytes(a.format, a.x.extent(1)),
+          .flops = 2 * a.x.size()};
+}
+
+struct Shape {
+  const char* what;
+  RowFormat format;
+  std::int64_t width, rows_each;
+};
+constexpr Shape released[] = {{"window KV", RowFormat::e4m3_e8m0_32, 512, 1},
+                              {"compressed KV", RowFormat::e2m1_e4m3_16, 512, 1},
+                              {"index queries", RowFormat::e2m1_e8m0_32, 128, 32}};
+
+}  // namespace
+
+void encode_rows_bench(Bench& bench) {
+  for (const Shape& s : released) {
+    const std::int64_t width = bench.size(s.width, 64);
+    for (const std::int64_t rows : bench.rows()) {
+      const std::int64_t count = rows * s.rows_each;
+      bench.measure(&Backend::encode_rows, fmt::format("{} {} x {} {}", s.what, s.rows_each, width, name(s.format)),
+                    rows, work, [&](Memory& m) {
+                      return EncodeRowsArgs{.x = m.bf16s<2>({count, width}),
+                                            .format = s.format,
+                                            .out = m.packed_out(s.format, width, count)};
+                    });
+    }
+  }
+}
+
+}  // namespace cachalot
