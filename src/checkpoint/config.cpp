@@ -102,7 +102,7 @@ constexpr Real reals[] = {
     {"rope_scaling.beta_fast", "beta_fast", &C::beta_fast, 1e-6},
     {"rope_scaling.beta_slow", "beta_slow", &C::beta_slow, 1e-6},
     {"routed_scaling_factor", "route_scale", &C::route_scale, 1e-6},
-    {"swiglu_limit", "swiglu_limit", &C::swiglu_limit, 1e-6},
+    {"swiglu_limit", "swiglu_limit", &C::swiglu_limit, 0},
     {"hc_eps", "hc_eps", &C::hc_eps, 0},
 };
 constexpr List lists[] = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Do the numbers of a config fit together?
 #include <algorithm>
+#include <numeric>
 #include <span>
 
 #include "checkpoint/config.h"
@@ -87,11 +88,9 @@ Problem sources(const Config& c) {
       }
     }
   }
-  // Index keys are made where a latent is made and an indexer lives; whoever scores needs them there.
-  for (const std::int64_t layer : c.index_source_layers) {
-    const std::int64_t owner = c.kv_source(layer);
-    if (!c.is_index_source(owner))
-      return fmt::format("index source {} reads the keys of KV source {}, which is no index source", layer, owner);
+  // Index keys are made of a latent, by the indexer that lives beside its compressor.
+  for (const std::int64_t layer : c.kv_source_layers) {
+    if (!c.is_index_source(layer)) return fmt::format("layer {} is a KV source, but no index source", layer);
   }
   if (c.candidate_source_layer >= 0) {
     if (!c.is_index_source(c.candidate_source_layer)) {
@@ -102,6 +101,21 @@ Problem sources(const Config& c) {
         return fmt::format("index source {} has compress_ratio {}, but the candidate source, layer {}, has {}", layer,
                            c.ratio(layer), c.candidate_source_layer, c.ratio(c.candidate_source_layer));
       }
+    }
+  }
+  return std::nullopt;
+}
+
+// State comes in pages that hold whole groups and whole candidate blocks of every source.
+Problem pages(const Config& c) {
+  constexpr std::int64_t most = 1 << 20;
+  std::int64_t tokens = 1;
+  for (const std::int64_t layer : c.kv_source_layers) {
+    const std::int64_t block = c.ratio(layer) * std::max<std::int64_t>(1, c.candidate_block_size);
+    if (block <= most) tokens = std::lcm(tokens, block);
+    if (block > most || tokens > most) {
+      return fmt::format("compress_ratios and candidate_block_size {} need pages of more than {} tokens at layer {}",
+                         c.candidate_block_size, most, layer);
     }
   }
   return std::nullopt;
@@ -164,7 +178,7 @@ Problem ids(const Config& c) {
 }  // namespace
 
 Status check_config(const Config& config, std::string_view what) {
-  for (const auto rule : {widths, sources, experts, engram, drafts, vision, ids}) {
+  for (const auto rule : {widths, sources, pages, experts, engram, drafts, vision, ids}) {
     if (const Problem problem = rule(config)) return fail(Errc::format, "{}: {}", what, *problem);
   }
   return {};

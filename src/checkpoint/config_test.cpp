@@ -277,8 +277,27 @@ TEST(Config, SourcesMustServeTheirLayers) {
             std::string::npos);
   EXPECT_NE(error_with("index_source_layer_ids", numbers({2, 4, 8})).find("its index source, layer 4, has 2"),
             std::string::npos);
-  EXPECT_NE(error_with("kv_source_layer_ids", numbers({2, 4, 6, 7})).find("KV source 7, which is no index source"),
+  EXPECT_NE(
+      error_with("kv_source_layer_ids", numbers({2, 4, 6, 7})).find("layer 7 is a KV source, but no index source"),
+      std::string::npos);
+  EXPECT_NE(error_with("index_source_layer_ids", numbers({2, 6, 8})).find("layer 4 is a KV source, but no index"),
             std::string::npos);
+}
+
+TEST(Config, PagesThatHoldWholeGroupsOfEverySourceStaySmall) {
+  EXPECT_EQ(error_with("candidate_block_size", 1 << 19), "no error");
+  EXPECT_NE(error_with("candidate_block_size", 1 << 20).find("pages of more than 1048576 tokens at layer 2"),
+            std::string::npos);
+  const auto ratios = [](std::int64_t a, std::int64_t b) {
+    return error_with("compress_ratios", numbers({0, 0, a, a, b, b, 1, 1, 1, 1, 0, 0, 0}));
+  };
+  EXPECT_EQ(ratios(509, 512), "no error");
+  EXPECT_NE(ratios(509, 521).find("pages of more than 1048576 tokens at layer 4"), std::string::npos);
+}
+
+TEST(Config, SwigluLimitMayBeZeroWhichClampsNothing) {
+  EXPECT_EQ(error_with("swiglu_limit", 0), "no error");
+  EXPECT_NE(error_with("swiglu_limit", -1).find("at least 0"), std::string::npos);
 }
 
 TEST(Config, CandidateSourceIsAnIndexSourceOrNone) {
