@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/mapped_file.h"
 #include "cli/backend_table.h"
 #include "cli/default_model.h"
 #include "cli/inspect_report.h"
+#include "cli/state_report.h"
 #include "cli/terminal.h"
 
 namespace cachalot {
@@ -17,11 +19,31 @@ namespace {
 
 struct InspectFlags {
   std::string model;
-  bool tensors = false, json = false, backends = false;
+  bool tensors = false, json = false, backends = false, state = false;
+  std::int64_t context = 0;  // 0: the model's
 };
 
 int print_backends(bool json) {
   fmt::print("{}", json ? backend_table_json(all_backends()).dump() + "\n" : backend_table_text(all_backends()));
+  return 0;
+}
+
+// Of a folder, only its config.json is read; a config.json by itself will do.
+int print_state(const InspectFlags& flags) {
+  auto path = resolve_model(flags.model);
+  if (!path) return report(path.error());
+  if (std::filesystem::is_directory(*path)) *path /= "config.json";
+  const auto file = MappedFile::open(*path);
+  if (!file) return report(file.error());
+  const auto loaded = parse_config(file->text(), path->string());
+  if (!loaded) return report(loaded.error());
+  const Config& config = loaded->config;
+  if (flags.context > config.max_seq_len) {
+    return report({Errc::usage, fmt::format("--context {}: the model's context has {} positions", flags.context,
+                                            config.max_seq_len)});
+  }
+  const std::int64_t positions = flags.context > 0 ? flags.context : config.max_seq_len;
+  fmt::print("{}", flags.json ? state_json(config, positions).dump() + "\n" : state_text(config, positions));
   return 0;
 }
 
@@ -60,15 +82,26 @@ void add_inspect_command(CLI::App& app, int& exit_code) {
   CLI::Option* tensors =
       command->add_flag("--tensors", flags->tensors, "list every tensor: name, type, shape, bytes, file");
   command->add_flag("--json", flags->json, "one JSON document; with --tensors it has every tensor too");
+  CLI::Option* state =
+      command->add_flag("--state", flags->state, "show what one sequence takes in memory; a config.json is enough")
+          ->excludes(tensors);
+  command->add_option("--context", flags->context, "with --state: at this many positions (default: all the model has)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->needs(state);
   command->add_flag("--backends", flags->backends, "show which operators each backend of this build has instead")
       ->excludes(model)
+      ->excludes(state)
       ->excludes(tensors);
   command->footer(
       "Examples: cachalot inspect models/prototype\n"
       "          cachalot inspect models/prototype --tensors | grep indexer\n"
+      "          cachalot inspect models/prototype/config.json --state --context 4096\n"
       "          cachalot inspect --backends");
-  command->callback(
-      [flags, &exit_code] { exit_code = flags->backends ? print_backends(flags->json) : inspect_model(*flags); });
+  command->callback([flags, &exit_code] {
+    exit_code = flags->backends ? print_backends(flags->json)
+                : flags->state  ? print_state(*flags)
+                                : inspect_model(*flags);
+  });
 }
 
 }  // namespace cachalot

@@ -5,7 +5,8 @@
 
 namespace cachalot {
 
-// `cachalot inspect [MODEL]`: what a checkpoint is made of; `--backends`: what this build can compute with.
+// `cachalot inspect [MODEL]`: what a checkpoint is made of; `--state`: what a sequence of it takes in
+// memory; `--backends`: what this build can compute with.
 void add_inspect_command(CLI::App& app, int& exit_code);
 
 }  // namespace cachalot

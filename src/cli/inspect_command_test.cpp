@@ -8,6 +8,7 @@
 #include "cli/byte_text.h"
 #include "cli/inspect_report.h"
 #include "cli/make_checkpoint_command.h"
+#include "model/model.h"
 
 namespace cachalot {
 namespace {
@@ -93,6 +94,41 @@ TEST(InspectCommand, FolderThatIsNoModelFails) {
   EXPECT_EQ(run({"inspect", "--backends", folder.path().string()}).exit_code, 2);
   EXPECT_EQ(run({"inspect", "--nonsense"}).exit_code, 2);
   EXPECT_NE(run({"inspect", "--help"}).out.find("cachalot inspect models/prototype"), std::string::npos);
+}
+
+TEST(InspectCommand, StateOfTheReleasedModelIs890BytesATokenFromItsConfigAlone) {
+  const std::string config = CACHALOT_TEST_DATA "/released_config.json";
+  const auto json = parse_json(run({"inspect", config, "--state", "--json"}).out, "out");
+  ASSERT_TRUE(json.has_value()) << json.error().message;
+  EXPECT_EQ(json->find("bytes_per_token")->as_double(), 890);
+  EXPECT_EQ(json->find("positions")->as_int64(), 1048576);
+  EXPECT_EQ(json->find("page_bytes")->as_int64(), 890 * 1048576);
+  // 43 rings of 144 positions; 3 sources with 18 inputs of two vectors; 19 positions of history.
+  EXPECT_EQ(json->find("fixed_bytes")->as_int64(), 43 * 144 * 528 + 3 * 18 * 2 * 512 * 4 + 19 * 5);
+  const Ran text = run({"inspect", config, "--state", "--context", "256"});
+  EXPECT_EQ(text.exit_code, 0) << text.error;
+  EXPECT_NE(text.out.find("in pages                             890         227840"), std::string::npos) << text.out;
+}
+
+TEST(InspectCommand, StateIsWhatASequenceOfTheModelSays) {
+  const auto checkpoint = Checkpoint::open(mini_a());
+  const Sequence sequence(state_shape_of(checkpoint->config()));
+  const auto json = parse_json(run({"inspect", mini_a().string(), "--state", "--json", "--context", "1"}).out, "out");
+  ASSERT_TRUE(json.has_value()) << json.error().message;
+  EXPECT_EQ(json->find("fixed_bytes")->as_int64(), sequence.fixed_bytes());
+  std::int64_t parts = 0;
+  for (const Json& part : json->find("parts")->items()) parts += *part.find("bytes")->as_int64();
+  EXPECT_EQ(json->find("bytes")->as_int64(), parts);
+}
+
+TEST(InspectCommand, StateOfWhatIsNotThereIsRefused) {
+  const TestFolder folder;
+  EXPECT_EQ(run({"inspect", "--state", folder.path().string()}).exit_code, 1);
+  EXPECT_EQ(run({"inspect", "--state", folder.write("config.json", "{}").string()}).exit_code, 1);
+  EXPECT_EQ(run({"inspect", "--state", "--context", "513", mini_a().string()}).exit_code, 2);
+  EXPECT_EQ(run({"inspect", "--state", "--context", "0", mini_a().string()}).exit_code, 2);
+  EXPECT_EQ(run({"inspect", "--context", "5", mini_a().string()}).exit_code, 2);
+  EXPECT_EQ(run({"inspect", "--state", "--tensors", mini_a().string()}).exit_code, 2);
 }
 
 TEST(BackendTable, EachBackendHasEveryOperatorOfItsOwn) {

@@ -27,6 +27,9 @@ struct StepState {
 
 class Sequence {
  public:
+  static constexpr RowFormat compressed_format = RowFormat::e2m1_e4m3_16;
+  static constexpr RowFormat index_key_format = RowFormat::e2m1_e8m0_32;
+
   explicit Sequence(const StateShape& shape);
   Sequence(Sequence&&) = default;
   Sequence& operator=(Sequence&&) = default;

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 namespace cachalot {
-namespace {
 
 StateShape state_shape_of(const Config& c) {
   StateShape s;
@@ -20,8 +19,6 @@ StateShape state_shape_of(const Config& c) {
   s.page_tokens = page_tokens_for(s.sources, std::max<std::int64_t>(1, c.candidate_block_size));
   return s;
 }
-
-}  // namespace
 
 Expected<Model> Model::load(Checkpoint checkpoint, std::vector<std::int32_t> token_class, std::int64_t classes,
                             const ModelOptions& options) {

@@ -54,6 +54,9 @@ struct Drafts {
   std::vector<float> confidence;  // [sequences, block]
 };
 
+// The sizes of a sequence's state, which follow from the config alone.
+StateShape state_shape_of(const Config& config);
+
 class Model {
  public:
   // token_class: [vocab], the Engram class of every token, of `classes` in all; unused where the model has no Engram.
