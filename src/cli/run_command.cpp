@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/process_memory.h"
+#include "cli/byte_text.h"
 #include "cli/model_options.h"
 #include "cli/terminal.h"
 #include "engine/generate.h"
@@ -67,8 +69,15 @@ Json ids_json(std::span<const TokenId> ids) {
   return list;
 }
 
+// What --stats tells besides times.
+struct MemoryUse {
+  std::int64_t state_fixed, state_pages;  // of the sequence
+  std::int64_t scratch;                   // at most taken from the arena
+  ProcessMemory peak;                     // of the process, loading included
+};
+
 Json result_json(const RunFlags& flags, std::span<const TokenId> prompt, const Generation& result,
-                 const std::string& text) {
+                 const std::string& text, const MemoryUse& memory) {
   Json ids = Json::array();
   Json logprobs = Json::array();
   for (const GeneratedToken& t : result.tokens) {
@@ -84,24 +93,32 @@ Json result_json(const RunFlags& flags, std::span<const TokenId> prompt, const G
     out.set("stats", Json::object({{"prompt_tokens", static_cast<std::int64_t>(prompt.size())},
                                    {"tokens", static_cast<std::int64_t>(result.tokens.size())},
                                    {"prompt_seconds", result.prompt_seconds},
-                                   {"decode_seconds", result.decode_seconds}}));
+                                   {"decode_seconds", result.decode_seconds},
+                                   {"state_fixed_bytes", memory.state_fixed},
+                                   {"state_page_bytes", memory.state_pages},
+                                   {"scratch_bytes", memory.scratch},
+                                   {"peak_anonymous_bytes", memory.peak.anonymous},
+                                   {"peak_file_bytes", memory.peak.file}}));
   }
   return out;
 }
 
-void print_stats(std::span<const TokenId> prompt, const Generation& result, const Sequence& sequence,
-                 const Context& context) {
+void print_stats(std::span<const TokenId> prompt, const Generation& result, const MemoryUse& memory) {
   const auto rate = [](std::size_t n, double s) { return s > 0 ? static_cast<double>(n) / s : 0.0; };
   fmt::print(stderr, "prompt  {} tokens in {:.2f} s ({:.1f} tokens/s)\n", prompt.size(), result.prompt_seconds,
              rate(prompt.size(), result.prompt_seconds));
   fmt::print(stderr, "decode  {} tokens in {:.2f} s ({:.1f} tokens/s), ended by {}\n", result.tokens.size(),
              result.decode_seconds, rate(result.tokens.size(), result.decode_seconds), name(result.end));
-  fmt::print(stderr, "state   {} bytes in rings, {} in pages; scratch at most {} bytes\n", sequence.fixed_bytes(),
-             sequence.page_bytes(), context.scratch.peak_bytes());
+  fmt::print(stderr, "state   {} bytes fixed, {} in pages; scratch at most {} bytes\n", memory.state_fixed,
+             memory.state_pages, memory.scratch);
+  fmt::print(stderr, "memory  at most {} of its own, {} of mapped files\n", byte_text(memory.peak.anonymous),
+             byte_text(memory.peak.file));
 }
 
 Expected<int> run(RunFlags& flags) {
   catch_interrupts();
+  std::optional<MemoryPeak> peak;
+  if (flags.stats) peak.emplace();
   auto loaded = load_model(flags.model);
   if (!loaded) return tl::unexpected(loaded.error());
   const Model& model = loaded->model;
@@ -150,11 +167,13 @@ Expected<int> run(RunFlags& flags) {
   if (!result) return tl::unexpected(result.error());
   if (broken) return tl::unexpected(*broken);
   write(stream.finish());
+  const MemoryUse memory{sequence.fixed_bytes(), sequence.page_bytes(), context.scratch.peak_bytes(),
+                         peak ? peak->so_far() : ProcessMemory{}};
   if (flags.json) {
-    fmt::print("{}\n", result_json(flags, *prompt, *result, text).dump());
+    fmt::print("{}\n", result_json(flags, *prompt, *result, text, memory).dump());
   } else {
     fmt::print("\n");
-    if (flags.stats) print_stats(*prompt, *result, sequence, context);
+    if (flags.stats) print_stats(*prompt, *result, memory);
   }
   std::fflush(stdout);
   return result->end == EndReason::interrupted ? 1 : 0;

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/process_memory.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstring>
+
+namespace cachalot {
+namespace {
+
+constexpr std::size_t some = std::size_t{64} << 20;
+
+void* touched_pages() {
+  void* pages = ::mmap(nullptr, some, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  std::memset(pages, 1, some);
+  return pages;
+}
+
+TEST(ProcessMemory, PagesThatWereTouchedAreAnonymousUntilTheyAreGivenBack) {
+  const ProcessMemory before = process_memory();
+  EXPECT_GT(before.anonymous, 0);
+  EXPECT_GT(before.file, 0);  // this program
+  void* pages = touched_pages();
+  const ProcessMemory with = process_memory();
+  EXPECT_GE(with.anonymous, before.anonymous + static_cast<std::int64_t>(some) * 9 / 10);
+  EXPECT_LT(with.file, before.file + static_cast<std::int64_t>(some) / 2);
+  ::munmap(pages, some);
+  EXPECT_LT(process_memory().anonymous, with.anonymous - static_cast<std::int64_t>(some) * 9 / 10);
+}
+
+TEST(MemoryPeak, RemembersWhatWasGivenBack) {
+  MemoryPeak peak;
+  const std::int64_t before = peak.so_far().anonymous;
+  void* pages = touched_pages();
+  EXPECT_GE(peak.so_far().anonymous, before + static_cast<std::int64_t>(some) * 9 / 10);
+  ::munmap(pages, some);
+  EXPECT_GE(peak.so_far().anonymous, before + static_cast<std::int64_t>(some) * 9 / 10);
+}
+
+}  // namespace
+}  // namespace cachalot
