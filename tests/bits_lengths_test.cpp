@@ -37,7 +37,7 @@ void chunks_equal_one_by_one(Levels levels, std::int64_t length, const std::vect
       Runner run(model, {rows}, 1 + static_cast<int>((i + 1) % 4));
       while (run.left(0) > 0) {
         run.step({std::min(chunks[i], run.left(0))});
-        if (run.length(0) % 3 == 0) run.draft();
+        if (run.length(0) % 7 == 0) run.draft();
       }
       EXPECT_EQ(first_difference(run.outcome(0), want, length), -1)
           << "chunks of " << chunks[i] << ", " << setting << ", " << 1 + (i + 1) % 4 << " threads";
@@ -74,7 +74,7 @@ TEST(SlowBits, PromptOfEveryLengthIsOneByOne) { whole_equals_one_by_one(Levels::
 TEST(SlowBits, PromptOfAnyLengthIsOneByOneAtThePortableLevel) {
   whole_equals_one_by_one(Levels::portable, from_one_to(200, 19));
 }
-TEST(SlowBits, ChunksOfEverySizeAreOneByOne) { chunks_equal_one_by_one(Levels::vector, 200, from_one_to(64)); }
+TEST(SlowBits, ChunksOfEverySizeAreOneByOne) { chunks_equal_one_by_one(Levels::vector, 150, from_one_to(64)); }
 TEST(SlowBits, ChunksOfAnySizeAreOneByOneAtThePortableLevel) {
   chunks_equal_one_by_one(Levels::portable, 120, from_one_to(64, 9));
 }

@@ -181,7 +181,7 @@ inline void run_random_schedule(Runner& run, std::size_t sequences, std::mt19937
       wrong.push_back(below(3) == 0 ? below(slack + 1) : 0);
     }
     run.step(count, wrong);
-    if (drafts && below(4) == 0) run.draft();
+    if (drafts && below(6) == 0) run.draft();
     const auto s = static_cast<std::size_t>(below(static_cast<std::int64_t>(sequences)));
     if (below(4) == 0 && run.reach(s) < run.length(s)) {
       run.truncate(s, run.reach(s) + below(run.length(s) - run.reach(s) + 1));
