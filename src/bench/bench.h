@@ -32,7 +32,8 @@ struct BenchReport {
   double flops_per_second() const { return static_cast<double>(work.flops) / seconds; }
   // The roof that allows least: "read", "copy" (where at least a quarter of the bytes is written) or "fma".
   const char* roof() const;
-  // The time that roof allows, over the time taken. Above 1 where inputs fit the caches after all.
+  // The time that roof allows, over the time taken. Above 1 where inputs fit the caches after all, or where the machine
+  // was busy while the roof was measured.
   double share() const;
 
  private:

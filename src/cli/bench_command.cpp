@@ -74,9 +74,9 @@ Status measure(const BenchFlags& flags) {
   fmt::print("{}{}", machine_text(run), table_header());
   if (csv.is_open()) csv << csv_header(run);
   for (const OperatorBench& b : *benches) {
-    if (interrupted()) return fail(Errc::stopped, "bench: interrupted before {}", b.op);
     bench.begin(b.op);
     b.run(bench);
+    if (interrupted()) return fail(Errc::stopped, "bench: interrupted in {}", b.op);
   }
   fmt::print("load average at the end {}\n", load_average());
   if (csv.is_open() && !csv) return fail(Errc::io, "{}: can't be written", flags.csv);
@@ -105,7 +105,8 @@ void add_bench_command(CLI::App& app, int& exit_code) {
   command->footer(
       "Weights are synthetic, at the released model's shapes: no checkpoint is needed. \"read\" and \"copy\" are\n"
       "streams from memory, \"fma\" f32 multiply-adds, measured before each operator with the same threads.\n"
-      "A share above 100% means that inputs were found in the caches.\n\n"
+      "A share above 100% means that inputs were found in the caches, or that others were using the machine while its\n"
+      "roofs were measured.\n\n"
       "Examples:\n"
       "  cachalot bench\n"
       "  cachalot bench linear expert_ffn --rows 1 --threads 2\n"
