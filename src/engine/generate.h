@@ -23,8 +23,8 @@ const char* name(EndReason reason);
 
 struct GenerateOptions {
   std::int64_t max_tokens = 256;
-  SamplingOptions sampling;
-  std::vector<TokenId> stop_tokens;
+  SamplingOptions sampling{};
+  std::vector<TokenId> stop_tokens{};
   std::int64_t logprobs = 0;  // how many of the most likely tokens to report per step
   std::int64_t chunk = 256;   // prompt rows a step; changes speed and scratch, not a bit of the result
 };

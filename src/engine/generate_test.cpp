@@ -12,7 +12,7 @@ namespace {
 
 const Model& mini_a() {
   static const LoadedModel loaded = [] {
-    auto l = load_model(CACHALOT_BUILD_DIR "/golden/mini-a", {});
+    auto l = load_model(CACHALOT_BUILD_DIR "/golden/mini-a", {.backend = &cpu_backend()});
     if (!l) {
       ADD_FAILURE() << l.error().message;
       std::abort();

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <ostream>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,16 @@ std::vector<float> floats(const Tensor<N>& t) {
 }
 
 // How close results are to the reference's, over all that were added.
+// Contexts with 1 to 4 threads, kept: starting threads costs more than most cases.
+inline Context& context_of(int threads) {
+  static const auto contexts = [] {
+    std::vector<std::unique_ptr<Context>> all;
+    for (int t = 1; t <= 4; ++t) all.push_back(std::make_unique<Context>(t));
+    return all;
+  }();
+  return *contexts[static_cast<std::size_t>(threads - 1)];
+}
+
 struct Agreement {
   std::int64_t values = 0;
   std::int64_t unequal = 0;  // bits differ
@@ -62,7 +73,7 @@ struct Agreement {
       force_simd_level(level);
       std::vector<float> alone;
       for (int threads = 1; threads <= 4; ++threads) {
-        Context several(threads);
+        Context& several = context_of(threads);
         const std::vector<float> got = run(cpu, several);
         if (threads == 1) alone = got;
         EXPECT_TRUE(same_bits(got, alone)) << level.name << ", " << threads << " threads";
