@@ -5,19 +5,18 @@
 namespace cachalot {
 namespace {
 
-TEST(BitsThreads, FourThreadsComputeWhatOneDoes) {
+TEST(BitsThreads, ThreeThreadsComputeWhatOneDoes) {
   for (const Numerics numerics : {Numerics::released, Numerics::f32}) {
     const Model& model = mini_a_cpu(numerics);
-    const auto rows = random_rows(45, 5, model.config().vocab_size, 9);
+    const auto rows = random_rows(12, 5, model.config().vocab_size, 5);
     const auto run = [&](int threads) {
-      Runner r(model, {rows, random_rows(3, 6, model.config().vocab_size)}, threads);
-      r.step({33, 1});
-      r.step({1, 2}, {7, 0});
+      Runner r(model, {rows, random_rows(2, 6, model.config().vocab_size)}, threads);
+      r.step({11, 2});
+      r.step({1, 0}, {2, 0});
       r.draft();
-      r.step({11, 0});
       return r.outcome(0);
     };
-    EXPECT_EQ(first_difference(run(4), run(1), 45), -1);
+    EXPECT_EQ(first_difference(run(3), run(1), 12), -1);
   }
 }
 
