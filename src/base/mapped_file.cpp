@@ -26,7 +26,8 @@ struct OpenFile {
 }  // namespace
 
 Expected<MappedFile> MappedFile::open(const std::filesystem::path& path) {
-  const OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // O_NONBLOCK: a named pipe is refused below, not waited for.
+  const OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.descriptor < 0) {
     const Errc code = errno == ENOENT || errno == ENOTDIR ? Errc::missing : Errc::io;
     return fail(code, "can't open {}: {}", path.string(), std::strerror(errno));

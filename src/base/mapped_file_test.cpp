@@ -2,6 +2,7 @@
 #include "base/mapped_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -45,6 +46,13 @@ TEST_F(MappedFileTest, FolderIsNoFile) {
   const auto file = MappedFile::open(dir_);
   ASSERT_FALSE(file.has_value());
   EXPECT_EQ(file.error().code, Errc::io);
+}
+
+TEST_F(MappedFileTest, NamedPipeIsRefusedAndNotWaitedFor) {
+  ASSERT_EQ(::mkfifo((dir_ / "pipe").c_str(), 0600), 0);
+  const auto file = MappedFile::open(dir_ / "pipe");
+  ASSERT_FALSE(file.has_value());
+  EXPECT_NE(file.error().message.find("is not a regular file"), std::string::npos) << file.error().message;
 }
 
 TEST_F(MappedFileTest, MovedFileKeepsItsAddress) {

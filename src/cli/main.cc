@@ -5,11 +5,13 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <iostream>
 
 #include "cli/bench_command.h"
 #include "cli/inspect_command.h"
 #include "cli/make_checkpoint_command.h"
 #include "cli/run_command.h"
+#include "cli/terminal.h"
 #include "cli/tokenize_command.h"
 #include "cli/verify_command.h"
 #include "device/cpu/simd_level.h"
@@ -18,6 +20,7 @@
 
 int main(int argc, char** argv) {
   using namespace cachalot;
+  open_standard_streams();
   // Standard output is for results; what there is to say about them goes to standard error.
   spdlog::set_default_logger(spdlog::stderr_color_mt(
       "cachalot", std::getenv("NO_COLOR") != nullptr ? spdlog::color_mode::never : spdlog::color_mode::automatic));
@@ -26,7 +29,7 @@ int main(int argc, char** argv) {
   CLI::App app("Runs DeepSeek-V4.1-Flash from its released checkpoint.");
   app.set_version_flag("--version", fmt::format("cachalot {} ({})\nbackends: {}, {} ({})", version, git_revision,
                                                 reference_backend().name, cpu_backend().name, simd_level().name));
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);  // none is told below, after a word that is no command
   app.fallthrough();
   std::string log_level = "warn";
   app.add_option("--log-level", log_level, "what to tell on standard error")
@@ -46,7 +49,15 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
+    exit_code = app.exit(e) == 0 ? 0 : 2;
+    std::cout.flush();
+    if (exit_code != 0) return exit_code;
+    const Status told = finish_output();
+    return told ? 0 : report(told.error());
   }
-  return exit_code;
+  if (app.get_subcommands().empty()) {
+    return report({Errc::usage, "a command is expected, such as `cachalot run TEXT`; `cachalot --help` lists them"});
+  }
+  const Status told = finish_output();
+  return told ? exit_code : report(told.error());
 }

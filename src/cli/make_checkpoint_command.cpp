@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <memory>
 
 #include "checkpoint/make_checkpoint.h"
 #include "cli/byte_text.h"
+#include "cli/option_checks.h"
 #include "cli/terminal.h"
 
 namespace cachalot {
@@ -22,8 +24,8 @@ int make(MakeCheckpointOptions& options) {
   const auto made = make_checkpoint(options);
   progress.clear();
   if (!made) return report(made.error());
-  fmt::print("{}: {} tensors, {}, in {} shard{}\n", options.out.string(), made->tensors, byte_text(made->bytes),
-             made->shards, made->shards == 1 ? "" : "s");
+  print_out(fmt::format("{}: {} tensors, {}, in {} shard{}\n", options.out.string(), made->tensors,
+                        byte_text(made->bytes), made->shards, made->shards == 1 ? "" : "s"));
   return 0;
 }
 
@@ -36,9 +38,11 @@ void add_make_checkpoint_command(CLI::App& app, int& exit_code) {
       ->required()
       ->type_name("FILE");
   command->add_option("--out", options->out, "folder to write into, made if need be")->required()->type_name("DIR");
-  command->add_option("--seed", options->seed, "the same seed gives the same weights")->capture_default_str();
+  command->add_option("--seed", options->seed, "the same seed gives the same weights")
+      ->transform(whole_number(0, std::numeric_limits<std::uint64_t>::max()))
+      ->capture_default_str();
   command->add_option("--shards", options->shards, "number of files (default: as many as keep each under 4 GiB)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{99'999}));
+      ->transform(whole_number(1, 99'999));
   command->add_option("--tokenizer", options->tokenizer, "a tokenizer.json to copy beside the weights")
       ->type_name("FILE");
   command->add_flag("--force", options->force, "write into a folder that has files; a model in it is replaced");

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "cli/default_model.h"
+#include "cli/option_checks.h"
 #include "cli/terminal.h"
 #include "device/cpu/simd_level.h"
 
@@ -28,11 +29,11 @@ void add_model_flags(CLI::App& command, ModelFlags& flags) {
   command
       .add_option("--reference-op", flags.reference_operators,
                   "set these operators back to the reference, to find a wrong one")
-      ->delimiter(',');
+      ->type_name("NAME,NAME,...");
   command.add_option("--simd", flags.simd,
                      "force a SIMD level: avx512, avx2, neon or portable (default: the best there is)");
   command.add_option("--threads", flags.threads, "threads that compute; changes speed, never the result")
-      ->check(CLI::Range(1, 1024))
+      ->transform(whole_number(1, 1024))
       ->capture_default_str();
 }
 
@@ -42,7 +43,9 @@ Expected<LoadedModel> load_model(ModelFlags& flags, bool drafts) {
   ModelOptions options;
   auto backend = find_backend(flags.backend);
   if (!backend) return tl::unexpected(backend.error());
-  auto table = with_reference(**backend, flags.reference_operators);
+  std::vector<std::string> operators;
+  if (!flags.reference_operators.empty()) operators = split_at_commas(flags.reference_operators);
+  auto table = with_reference(**backend, operators);
   if (!table) return tl::unexpected(table.error());
   flags.table = *table;
   options.backend = &flags.table;

@@ -15,8 +15,8 @@ struct ModelFlags {
   std::string numerics = "released";
   std::string index_keys = "owner";
   std::string backend = "cpu";
-  std::vector<std::string> reference_operators;
-  std::string simd;  // empty: the best there is
+  std::string reference_operators;  // empty: none; else a list with commas
+  std::string simd;                 // empty: the best there is
   int threads = usable_cores();
   Backend table{};  // what backend and reference_operators say, once the model is loaded
 };

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/terminal.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <iostream>
+#include <iterator>
 
 namespace cachalot {
 namespace {
@@ -31,8 +36,7 @@ Progress::Progress() : terminal_(isatty(STDERR_FILENO) != 0), last_line_(now()) 
 
 void Progress::show(std::string_view text) {
   if (!terminal_) return;
-  fmt::print(stderr, "\r\x1b[K{}", text);
-  std::fflush(stderr);
+  print_error(fmt::format("\r\x1b[K{}", text));
   shown_ = true;
 }
 
@@ -40,7 +44,7 @@ void Progress::show(std::string_view what, std::int64_t done, std::int64_t total
   if (!terminal_) {
     if (now() - last_line_ < seconds_between_lines) return;
     last_line_ = now();
-    fmt::print(stderr, "{} {}/{}\n", what, done, total);
+    print_error(fmt::format("{} {}/{}\n", what, done, total));
     return;
   }
   constexpr std::int64_t width = 24;
@@ -50,9 +54,44 @@ void Progress::show(std::string_view what, std::int64_t done, std::int64_t total
 
 void Progress::clear() {
   if (!shown_) return;
-  fmt::print(stderr, "\r\x1b[K");
-  std::fflush(stderr);
+  print_error("\r\x1b[K");
   shown_ = false;
+}
+
+void print_out(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+void print_error(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+bool output_is_good() { return std::ferror(stdout) == 0; }
+
+Status finish_output() {
+  if (std::fflush(stdout) != 0 || !output_is_good()) return fail(Errc::io, "can't write to standard output");
+  return {};
+}
+
+Expected<std::string> read_input() {
+  std::string text(std::istreambuf_iterator<char>(std::cin), {});
+  if (Status read = input_was_read(); !read) return tl::unexpected(read.error());
+  return text;
+}
+
+Status input_was_read() {
+  // std::cin is a view of stdin, which knows an error from an end.
+  if (std::ferror(stdin) != 0) return fail(Errc::io, "can't read standard input");
+  return {};
+}
+
+void open_standard_streams() {
+  // The wrong way round on purpose: no reading from the first, no writing to the second.
+  constexpr std::array modes = {O_WRONLY, O_RDONLY, O_WRONLY};
+  for (int stream = 0; stream < static_cast<int>(modes.size()); ++stream) {
+    const bool closed = ::fcntl(stream, F_GETFD) < 0 && errno == EBADF;
+    // open() takes the lowest number that is free: this one.
+    if (closed) (void)::open("/dev/null", modes[static_cast<std::size_t>(stream)]);
+  }
 }
 
 void catch_interrupts() {
@@ -63,7 +102,7 @@ void catch_interrupts() {
 bool interrupted() { return stop; }
 
 int report(const Error& error) {
-  fmt::print(stderr, "cachalot: {}\n", error.message);
+  print_error(fmt::format("cachalot: {}\n", error.message));
   return error.code == Errc::usage ? 2 : 1;
 }
 

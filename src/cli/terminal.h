@@ -30,6 +30,22 @@ class Progress {
   double last_line_;
 };
 
+// Results go to standard output through this. It never throws; what could not be written, finish_output() tells.
+void print_out(std::string_view text);
+// Messages go to standard error; where that is gone there is nobody to tell.
+void print_error(std::string_view text);
+// False once something for standard output was lost: there is no use in going on.
+bool output_is_good();
+// An error where standard output did not take everything.
+Status finish_output();
+// All of standard input.
+Expected<std::string> read_input();
+Status input_was_read();
+
+// Puts /dev/null in the place of a standard stream that was closed. Else the next file opened would have its number,
+// and messages would land in a checkpoint. Reading from or printing to such a place fails.
+void open_standard_streams();
+
 // From here on the first Ctrl-C (or SIGTERM) only sets a flag, so that a command can end by itself; a second one ends
 // it at once.
 void catch_interrupts();

@@ -7,6 +7,8 @@
 #include <memory>
 
 #include "base/json.h"
+#include "cli/default_model.h"
+#include "cli/terminal.h"
 #include "tokenizer/utf8.h"
 
 namespace cachalot {
@@ -82,11 +84,6 @@ struct TokenizeOptions {
   bool jsonl = false, decode = false, special = false;
 };
 
-int report(const Error& error) {
-  fmt::print(stderr, "cachalot tokenize: {}\n", error.message);
-  return error.code == Errc::usage ? 2 : 1;
-}
-
 Status expect_consistent(const TokenizeOptions& options) {
   if (options.decode && options.special) return fail(Errc::usage, "--special is for text, --decode takes ids");
   if (options.jsonl && options.special) return fail(Errc::usage, "with --jsonl each line says \"special\" itself");
@@ -127,17 +124,21 @@ Expected<std::string> answer_arguments(const Tokenizer& tokenizer, const Tokeniz
 
 int tokenize(const TokenizeOptions& options) {
   if (auto s = expect_consistent(options); !s) return report(s.error());
-  const auto tokenizer = Tokenizer::load(options.model);
+  const auto model = resolve_model(options.model);
+  if (!model) return report(model.error());
+  const auto tokenizer = Tokenizer::load(*model);
   if (!tokenizer) return report(tokenizer.error());
   if (options.jsonl) {
     const TokenizeWay way = options.decode ? TokenizeWay::decode : TokenizeWay::encode;
     const bool written = answer_lines(*tokenizer, way, std::cin, std::cout);
-    return written ? 0 : report({Errc::io, "can't write to standard output"});
+    if (!written) return 1;  // said by finish_output()
+    const Status read = input_was_read();
+    return read ? 0 : report(read.error());
   }
   const auto text = answer_arguments(*tokenizer, options);
   if (!text) return report(text.error());
-  std::cout << *text << std::flush;
-  return std::cout.good() ? 0 : report({Errc::io, "can't write to standard output"});
+  print_out(*text);
+  return 0;
 }
 
 }  // namespace
@@ -186,9 +187,9 @@ std::string shown_tokens(const Tokenizer& tokenizer, std::span<const TokenId> id
 void add_tokenize_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("tokenize", "Text to token ids and back");
   const auto options = std::make_shared<TokenizeOptions>();
-  command->add_option("--model", options->model, "Directory with a tokenizer.json, or such a file (only it is read)")
-      ->envname("CACHALOT_MODEL")
-      ->required();
+  command->add_option("--model", options->model,
+                      "Directory with a tokenizer.json, or such a file; only it is read\n"
+                      "(default: $CACHALOT_MODEL, then the bundled model)");
   command->add_option("input", options->input, "A text; with --decode, token ids");
   command->add_flag("--decode", options->decode, "From ids to text");
   command->add_flag("--special", options->special, "Let added tokens in the text, such as <think>, become their ids");

@@ -29,7 +29,7 @@ struct VerifyFlags {
 };
 
 void print_line(std::string_view line) {
-  fmt::print("{}\n", line);
+  print_out(fmt::format("{}\n", line));
   std::fflush(stdout);
 }
 

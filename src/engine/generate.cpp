@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 namespace cachalot {
 namespace {
@@ -72,6 +73,13 @@ Expected<Generation> generate(const Model& model, Context& context, Sequence& se
     if (made > 0) {
       const TokenId next[] = {result.tokens.back().id};
       if (Status ran = run(next, true); !ran) return tl::unexpected(ran.error());
+    }
+    if (std::ranges::any_of(logits, [](float l) { return std::isnan(l); })) {
+      return fail(
+          Errc::range,
+          "the logits at position {} are not numbers: the weights are damaged (`cachalot verify MODEL --values` "
+          "finds such) or a computation is wrong",
+          sequence.length() - 1);
     }
     GeneratedToken token;
     token.position = Position{sequence.length()};

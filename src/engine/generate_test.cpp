@@ -5,12 +5,13 @@
 
 #include <cstdlib>
 
+#include "checkpoint/test_checkpoint.h"
 #include "engine/load_model.h"
 
 namespace cachalot {
 namespace {
 
-const Model& mini_a() {
+const Model& mini() {
   static const LoadedModel loaded = [] {
     auto l = load_model(CACHALOT_BUILD_DIR "/golden/mini-a", {.backend = &cpu_backend()});
     if (!l) {
@@ -37,8 +38,8 @@ std::vector<TokenId> ids(const Generation& g) {
 Expected<Generation> run(const std::vector<TokenId>& prompt, const GenerateOptions& options,
                          const GenerateEvents& events = {}) {
   Context context;
-  Sequence sequence = mini_a().new_sequence();
-  return generate(mini_a(), context, sequence, prompt, options, events);
+  Sequence sequence = mini().new_sequence();
+  return generate(mini(), context, sequence, prompt, options, events);
 }
 
 TEST(Generate, MakesAsManyTokensAsAskedFor) {
@@ -70,7 +71,7 @@ TEST(Generate, GivesTheSameTokensWhateverTheChunk) {
 }
 
 TEST(Generate, EndsWhereTheContextEnds) {
-  const std::int64_t context = mini_a().config().max_seq_len;
+  const std::int64_t context = mini().config().max_seq_len;
   const auto g = run(tokens(context - 2), {.max_tokens = 10});
   ASSERT_TRUE(g);
   EXPECT_EQ(g->end, EndReason::context);
@@ -79,12 +80,28 @@ TEST(Generate, EndsWhereTheContextEnds) {
 
 TEST(Generate, RefusesWhatCannotBeRun) {
   EXPECT_EQ(run({}, {}).error().code, Errc::usage);
-  const auto long_prompt = run(tokens(mini_a().config().max_seq_len + 1), {});
+  const auto long_prompt = run(tokens(mini().config().max_seq_len + 1), {});
   ASSERT_FALSE(long_prompt);
   EXPECT_NE(long_prompt.error().message.find("513"), std::string::npos) << long_prompt.error().message;
   EXPECT_NE(long_prompt.error().message.find("512"), std::string::npos) << long_prompt.error().message;
   EXPECT_EQ(run({TokenId{497}}, {}).error().code, Errc::range);
   EXPECT_EQ(run({TokenId{-1}}, {}).error().code, Errc::range);
+}
+
+TEST(Generate, LogitsThatAreNoNumbersAreAnErrorAndNoText) {
+  EditedCheckpoint edited;
+  TensorData& norm = edited["norm.weight"];
+  const std::vector<std::byte> all_nan(norm.data.size(), std::byte{0xFF});  // bf16 NaN
+  norm.data = all_nan;
+  ASSERT_TRUE(edited.open().has_value());
+  std::filesystem::copy_file(CACHALOT_BUILD_DIR "/golden/mini-a/tokenizer.json", edited.path() / "tokenizer.json");
+  const auto loaded = load_model(edited.path(), {});
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  Context context;
+  Sequence sequence = loaded->model.new_sequence();
+  const auto g = generate(loaded->model, context, sequence, tokens(4), {.max_tokens = 2}, {});
+  ASSERT_FALSE(g.has_value());
+  EXPECT_NE(g.error().message.find("position 3 are not numbers"), std::string::npos) << g.error().message;
 }
 
 TEST(Generate, EndsBetweenStepsWhenInterrupted) {
@@ -121,17 +138,17 @@ TEST(Generate, ReportsTheLikeliestTokensOfEveryStep) {
 
 TEST(Forward, AStepThatIsRefusedLeavesTheSequenceAlone) {
   Context context;
-  Sequence sequence = mini_a().new_sequence();
+  Sequence sequence = mini().new_sequence();
   Sequence* const one[] = {&sequence};
   std::vector<float> logits;
   const Row good[] = {{.token = TokenId{5}, .wants_logits = true}};
-  ASSERT_TRUE(mini_a().forward(context, {one, good, nullptr}, logits));
+  ASSERT_TRUE(mini().forward(context, {one, good, nullptr}, logits));
   const Row bad[] = {{.token = TokenId{5}}, {.token = TokenId{100000}}};
-  EXPECT_FALSE(mini_a().forward(context, {one, bad, nullptr}, logits));
+  EXPECT_FALSE(mini().forward(context, {one, bad, nullptr}, logits));
   EXPECT_EQ(sequence.length(), 1);
   const Row apart[] = {{.sequence = 1, .token = TokenId{5}}};
-  EXPECT_FALSE(mini_a().forward(context, {one, apart, nullptr}, logits));
-  EXPECT_TRUE(mini_a().forward(context, {one, {}, nullptr}, logits));  // nothing to do
+  EXPECT_FALSE(mini().forward(context, {one, apart, nullptr}, logits));
+  EXPECT_TRUE(mini().forward(context, {one, {}, nullptr}, logits));  // nothing to do
   EXPECT_EQ(sequence.length(), 1);
 }
 

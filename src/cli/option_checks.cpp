@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/option_checks.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace cachalot {
+namespace {
+
+template <class Number>
+bool read(std::string_view text, Number& number) {
+  const char* end = text.data() + text.size();
+  const auto done = std::from_chars(text.data(), end, number);
+  return done.ec == std::errc() && done.ptr == end;
+}
+
+}  // namespace
+
+CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
+  const auto check = [least, most](std::string& text) -> std::string {
+    std::uint64_t number = 0;
+    if (!read(text, number) || number < least || number > most)
+      return fmt::format("{:?} is no whole number from {} to {}", text, least, most);
+    text = fmt::format("{}", number);  // without leading zeros, which would make it octal
+    return {};
+  };
+  return {check, "", "whole number"};
+}
+
+std::vector<std::string> split_at_commas(std::string_view list) {
+  std::vector<std::string> parts(1);
+  for (const char c : list) {
+    if (c == ',') {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+Expected<std::vector<std::int64_t>> parse_whole_numbers(std::string_view list, std::string_view option) {
+  std::vector<std::int64_t> numbers;
+  for (const std::string& part : split_at_commas(list)) {
+    if (!read(part, numbers.emplace_back()))
+      return fail(Errc::usage, "{}: {:?} is no whole number; a list is written 1,2,3", option, part);
+  }
+  return numbers;
+}
+
+}  // namespace cachalot

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of option texts that CLI11 reads too kindly: it takes -1 and 2^64 for an unsigned number, 010 for eight, an
+// empty item of a list for none.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/expected.h"
+
+namespace cachalot {
+
+// For ->transform(): decimal digits only, and the number they write is from `least` to `most`.
+CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
+
+// The parts of a list written "a,b,c". A text without a comma is one part, an empty part is a part as well.
+std::vector<std::string> split_at_commas(std::string_view list);
+
+// "1,2,3" to numbers. `option` is named in the error, which is Errc::usage.
+Expected<std::vector<std::int64_t>> parse_whole_numbers(std::string_view list, std::string_view option);
+
+}  // namespace cachalot
