@@ -24,7 +24,7 @@ struct InspectFlags {
 };
 
 int print_backends(bool json) {
-  fmt::print("{}", json ? backend_table_json(all_backends()).dump() + "\n" : backend_table_text(all_backends()));
+  print_out(json ? backend_table_json(all_backends()).dump() + "\n" : backend_table_text(all_backends()));
   return 0;
 }
 
@@ -43,7 +43,7 @@ int print_state(const InspectFlags& flags) {
                                             config.max_seq_len)});
   }
   const std::int64_t positions = flags.context > 0 ? flags.context : config.max_seq_len;
-  fmt::print("{}", flags.json ? state_json(config, positions).dump() + "\n" : state_text(config, positions));
+  print_out(flags.json ? state_json(config, positions).dump() + "\n" : state_text(config, positions));
   return 0;
 }
 
@@ -54,9 +54,9 @@ int inspect_model(const InspectFlags& flags) {
   if (!checkpoint) return report(checkpoint.error());
   for (const std::string& warning : checkpoint->warnings()) spdlog::warn("{}", warning);
   if (flags.json) {
-    fmt::print("{}\n", inspection_json(inspect(*checkpoint), flags.tensors).dump());
+    print_out(inspection_json(inspect(*checkpoint), flags.tensors).dump() + "\n");
   } else {
-    fmt::print("{}", flags.tensors ? tensor_list_text(*checkpoint) : inspection_text(inspect(*checkpoint)));
+    print_out(flags.tensors ? tensor_list_text(*checkpoint) : inspection_text(inspect(*checkpoint)));
   }
   std::fflush(stdout);
   // Told last: what is there was shown all the same.

@@ -4,9 +4,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
-#include <iostream>
-#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "base/process_memory.h"
 #include "cli/byte_text.h"
 #include "cli/model_options.h"
+#include "cli/option_checks.h"
 #include "cli/terminal.h"
 #include "engine/generate.h"
 
@@ -27,7 +27,8 @@ struct RunFlags {
   ModelFlags model;
   std::string text;
   bool has_text = false;
-  std::vector<std::int64_t> ids;
+  std::string ids;
+  bool has_ids = false;
   bool no_bos = false;
   bool plain = false;
   bool json = false;
@@ -39,8 +40,10 @@ struct RunFlags {
 // The prompt: ids as they are given; or BOS and the text, which comes from standard input where no argument gives it.
 Expected<std::vector<TokenId>> prompt_of(const RunFlags& flags, const LoadedModel& loaded) {
   std::vector<TokenId> prompt;
-  if (!flags.ids.empty()) {
-    for (const std::int64_t id : flags.ids) {
+  if (flags.has_ids) {
+    const auto ids = parse_whole_numbers(flags.ids, "--ids");
+    if (!ids) return tl::unexpected(ids.error());
+    for (const std::int64_t id : *ids) {
       if (id < 0 || id >= loaded.model.config().vocab_size) {
         return fail(Errc::usage, "--ids: {} is no token id; the model has ids 0 to {}", id,
                     loaded.model.config().vocab_size - 1);
@@ -53,7 +56,9 @@ Expected<std::vector<TokenId>> prompt_of(const RunFlags& flags, const LoadedMode
   if (!flags.has_text) {
     if (isatty(STDIN_FILENO) != 0)
       return fail(Errc::usage, "nothing to continue: give a text, --ids, or a text on standard input");
-    text.assign(std::istreambuf_iterator<char>(std::cin), {});
+    auto input = read_input();
+    if (!input) return tl::unexpected(input.error());
+    text = std::move(*input);
   }
   const std::int64_t bos = loaded.model.config().bos_token_id;
   if (!flags.no_bos && bos >= 0) prompt.push_back(TokenId{static_cast<std::int32_t>(bos)});
@@ -105,18 +110,18 @@ Json result_json(const RunFlags& flags, std::span<const TokenId> prompt, const G
 
 void print_stats(std::span<const TokenId> prompt, const Generation& result, const MemoryUse& memory) {
   const auto rate = [](std::size_t n, double s) { return s > 0 ? static_cast<double>(n) / s : 0.0; };
-  fmt::print(stderr, "prompt  {} tokens in {:.2f} s ({:.1f} tokens/s)\n", prompt.size(), result.prompt_seconds,
-             rate(prompt.size(), result.prompt_seconds));
-  fmt::print(stderr, "decode  {} tokens in {:.2f} s ({:.1f} tokens/s), ended by {}\n", result.tokens.size(),
-             result.decode_seconds, rate(result.tokens.size(), result.decode_seconds), name(result.end));
-  fmt::print(stderr, "state   {} bytes fixed, {} in pages; scratch at most {} bytes\n", memory.state_fixed,
-             memory.state_pages, memory.scratch);
-  fmt::print(stderr, "memory  at most {} of its own, {} of mapped files\n", byte_text(memory.peak.anonymous),
-             byte_text(memory.peak.file));
+  print_error(fmt::format("prompt  {} tokens in {:.2f} s ({:.1f} tokens/s)\n", prompt.size(), result.prompt_seconds,
+                          rate(prompt.size(), result.prompt_seconds)));
+  print_error(fmt::format("decode  {} tokens in {:.2f} s ({:.1f} tokens/s), ended by {}\n", result.tokens.size(),
+                          result.decode_seconds, rate(result.tokens.size(), result.decode_seconds), name(result.end)));
+  print_error(fmt::format("state   {} bytes fixed, {} in pages; scratch at most {} bytes\n", memory.state_fixed,
+                          memory.state_pages, memory.scratch));
+  print_error(fmt::format("memory  at most {} of its own, {} of mapped files\n", byte_text(memory.peak.anonymous),
+                          byte_text(memory.peak.file)));
 }
 
 Expected<int> run(RunFlags& flags) {
-  catch_interrupts();
+  if (std::isnan(flags.generate.sampling.temperature)) return fail(Errc::usage, "--temperature: nan is no number");
   std::optional<MemoryPeak> peak;
   if (flags.stats) peak.emplace();
   auto loaded = load_model(flags.model);
@@ -124,6 +129,7 @@ Expected<int> run(RunFlags& flags) {
   const Model& model = loaded->model;
   auto prompt = prompt_of(flags, *loaded);
   if (!prompt) return tl::unexpected(prompt.error());
+  catch_interrupts();  // not before: while standard input is waited for, Ctrl-C ends the program at once
   if (const std::int64_t eos = model.config().eos_token_id; eos >= 0 && !flags.ignore_eos) {
     flags.generate.stop_tokens.push_back(TokenId{static_cast<std::int32_t>(eos)});
   }
@@ -139,7 +145,7 @@ Expected<int> run(RunFlags& flags) {
   const auto write = [&](std::string_view piece) {
     text += piece;
     if (!flags.json) {
-      std::fwrite(piece.data(), 1, piece.size(), stdout);
+      print_out(piece);
       std::fflush(stdout);
     }
   };
@@ -149,7 +155,7 @@ Expected<int> run(RunFlags& flags) {
     progress.show("prompt", done, total);
     if (done == total) {
       progress.clear();
-      if (!flags.json && flags.has_text) std::fwrite(flags.text.data(), 1, flags.text.size(), stdout);
+      if (!flags.json && flags.has_text) print_out(flags.text);
     }
   };
   events.token = [&](const GeneratedToken& t) {
@@ -160,7 +166,7 @@ Expected<int> run(RunFlags& flags) {
       broken = piece.error();
     }
   };
-  events.interrupted = [&] { return interrupted() || broken.has_value(); };
+  events.interrupted = [&] { return interrupted() || broken.has_value() || !output_is_good(); };
 
   auto result = generate(model, context, sequence, *prompt, flags.generate, events);
   progress.clear();
@@ -170,9 +176,9 @@ Expected<int> run(RunFlags& flags) {
   const MemoryUse memory{sequence.fixed_bytes(), sequence.page_bytes(), context.scratch.peak_bytes(),
                          peak ? peak->so_far() : ProcessMemory{}};
   if (flags.json) {
-    fmt::print("{}\n", result_json(flags, *prompt, *result, text, memory).dump());
+    print_out(result_json(flags, *prompt, *result, text, memory).dump() + "\n");
   } else {
-    fmt::print("\n");
+    print_out("\n");
     if (flags.stats) print_stats(*prompt, *result, memory);
   }
   std::fflush(stdout);
@@ -188,24 +194,25 @@ void add_run_command(CLI::App& app, int& exit_code) {
   add_model_flags(*command, flags->model);
   command
       ->add_option("--ids", flags->ids, "the prompt as token ids, 1,2,3, instead of a text; nothing is added to them")
-      ->delimiter(',')
+      ->type_name("ID,ID,...")
       ->excludes("text");
   command->add_option("--max-tokens", flags->generate.max_tokens, "make at most this many tokens")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40))
+      ->transform(whole_number(0, std::uint64_t{1} << 40))
       ->capture_default_str();
   flags->generate.sampling.temperature = 0.8;
   command->add_option("--temperature", flags->generate.sampling.temperature, "0: always the most likely token")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
   command->add_option("--seed", flags->generate.sampling.seed, "the same seed gives the same text")
+      ->transform(whole_number(0, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
   command->add_option("--logprobs", flags->generate.logprobs, "with --json: the K most likely tokens of every step")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20))
+      ->transform(whole_number(0, std::uint64_t{1} << 20))
       ->needs(command->add_flag("--json", flags->json, "write one JSON object: prompt_ids, ids, text, end, logprobs"));
   command
       ->add_option("--chunk", flags->generate.chunk,
                    "prompt rows run at once; changes speed and memory, never the result")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
+      ->transform(whole_number(1, std::uint64_t{1} << 24))
       ->capture_default_str();
   command->add_flag("--stats", flags->stats, "tell times and memory at the end");
   command->add_flag("--ignore-eos", flags->ignore_eos, "go on after the end-of-sentence token");
@@ -217,6 +224,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
       "         cachalot run --ids 0,377,1950 --temperature 0 --json --logprobs 5");
   command->callback([command, flags, &exit_code] {
     flags->has_text = command->count("text") > 0;
+    flags->has_ids = command->count("--ids") > 0;
     auto code = run(*flags);
     exit_code = code ? *code : report(code.error());
   });
