@@ -74,7 +74,7 @@ TEST(SlowBits, PromptOfEveryLengthIsOneByOne) { whole_equals_one_by_one(Levels::
 TEST(SlowBits, PromptOfAnyLengthIsOneByOneAtThePortableLevel) {
   whole_equals_one_by_one(Levels::portable, from_one_to(200, 19));
 }
-TEST(SlowBits, ChunksOfEverySizeAreOneByOne) { chunks_equal_one_by_one(Levels::vector, 150, from_one_to(64)); }
+TEST(SlowBits, ChunksOfEverySizeAreOneByOne) { chunks_equal_one_by_one(Levels::vector, 100, from_one_to(64)); }
 TEST(SlowBits, ChunksOfAnySizeAreOneByOneAtThePortableLevel) {
   chunks_equal_one_by_one(Levels::portable, 120, from_one_to(64, 9));
 }
