@@ -17,7 +17,9 @@ class Instead {
   Instead(int stream, const char* path, int mode) : stream_(stream), kept_(::dup(stream)) {
     std::fflush(nullptr);
     ::close(stream);
-    if (path != nullptr) EXPECT_EQ(::open(path, mode), stream);
+    if (path != nullptr) {
+      EXPECT_EQ(::open(path, mode), stream);
+    }
   }
   Instead(const Instead&) = delete;
   Instead& operator=(const Instead&) = delete;
