@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The draft stages: seeding their windows, and drafting a block. Source: spec 6.
-#include <new>
-
 #include "model/pass.h"
 
 namespace cachalot {
@@ -23,9 +21,7 @@ Expected<Drafts> Model::draft(Context& context, std::span<Sequence* const> seque
   const std::int64_t block = c.dspark_block_size;
   const auto batch = static_cast<std::int64_t>(sequences.size());
   for (const TokenId t : next) {
-    if (raw(t) < 0 || raw(t) >= c.vocab_size) {
-      return fail(Errc::range, "token {}: the vocabulary has ids 0 to {}", raw(t), c.vocab_size - 1);
-    }
+    if (Status good = check_token(t); !good) return tl::unexpected(good.error());
   }
   std::vector<SequenceRows> rows;
   for (Sequence* s : sequences) rows.push_back({s, static_cast<std::int64_t>(rows.size()) * block, block, s->length()});

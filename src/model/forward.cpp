@@ -57,8 +57,10 @@ Status Model::run(Context& context, const Step& step, std::vector<float>& logits
   Pass::Stream stream = pass.start(embedding);
   const View<const std::int32_t, 2> classes = ngram_classes(context, pass, token_class);
 
-  // The draft stages read the mean of the copies that enter certain layers (spec 6).
-  const auto targets = static_cast<std::int64_t>(c.dspark_target_layer_ids.size());
+  // The draft stages read the mean of the copies that enter certain layers (spec 6); without them nobody does but an
+  // observer.
+  const bool wants_means = options_.drafts || step.observer != nullptr;
+  const std::int64_t targets = wants_means ? static_cast<std::int64_t>(c.dspark_target_layer_ids.size()) : 0;
   const auto main_hidden = context.scratch.take_values<2>(activation_type(), {rows, targets * c.dim});
   for (std::int64_t l = 0; l < c.n_layers; ++l) {
     const BlockWeights& weights = weights_.layers[static_cast<std::size_t>(l)];

@@ -95,6 +95,11 @@ ScoringFunc Model::scoring() const {
   return ScoringFunc::sqrtsoftplus;
 }
 
+Status Model::check_token(TokenId token) const {
+  if (raw(token) >= 0 && raw(token) < config().vocab_size) return {};
+  return fail(Errc::range, "token {}: the vocabulary has ids 0 to {}", raw(token), config().vocab_size - 1);
+}
+
 Status Model::check_step(const Step& step) const {
   std::vector<std::int64_t> length;
   for (const Sequence* s : step.sequences) length.push_back(s->length());
@@ -105,9 +110,7 @@ Status Model::check_step(const Step& step) const {
                   row.sequence, last, step.sequences.size());
     }
     last = row.sequence;
-    if (raw(row.token) < 0 || raw(row.token) >= config().vocab_size) {
-      return fail(Errc::range, "token {}: the vocabulary has ids 0 to {}", raw(row.token), config().vocab_size - 1);
-    }
+    if (Status good = check_token(row.token); !good) return good;
     if (++length[static_cast<std::size_t>(row.sequence)] > config().max_seq_len) {
       return fail(Errc::range, "position {}: the model's context has {} positions (max_position_embeddings)",
                   length[static_cast<std::size_t>(row.sequence)] - 1, config().max_seq_len);

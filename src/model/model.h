@@ -94,6 +94,7 @@ class Model {
  private:
   Model(Checkpoint checkpoint, ModelWeights weights, const ModelOptions& options);
 
+  Status check_token(TokenId token) const;
   Status check_step(const Step& step) const;
   Status run(Context& context, const Step& step, std::vector<float>& logits) const;
   View<const std::int32_t, 2> ngram_classes(Context& context, const Pass& pass,
