@@ -4,6 +4,7 @@
 #include <numeric>
 #include <span>
 
+#include "base/primes.h"
 #include "checkpoint/config.h"
 
 namespace cachalot {
@@ -139,12 +140,25 @@ Problem engram(const Config& c) {
     return fmt::format("engram_num_embeddings has {} entries for {} layers", c.engram_num_embeddings.size(),
                        c.engram_layer_ids.size());
   }
-  // Each column of a table has a prime number of rows, at least engram_vocab_size (spec/engram.md, 2).
-  const std::int64_t least = c.engram_columns() * c.engram_vocab_size;
-  for (const std::int64_t rows : c.engram_num_embeddings) {
-    if (rows < least) {
-      return fmt::format("engram_num_embeddings {} is too few for {} columns of at least {} rows", rows,
-                         c.engram_columns(), c.engram_vocab_size);
+  // Each column of a table has a prime number of rows: all columns together walk once through the primes from
+  // engram_vocab_size on (spec/engram.md, 2).
+  constexpr std::int64_t most_columns = 4096;  // a number that a file says must not keep us searching for primes
+  const std::int64_t columns = c.engram_columns() * std::ssize(c.engram_layer_ids);
+  if (columns > most_columns) {
+    return fmt::format("{} Engram layers of {} columns are more than {} columns in all", c.engram_layer_ids.size(),
+                       c.engram_columns(), most_columns);
+  }
+  auto prime = static_cast<std::uint64_t>(c.engram_vocab_size) - 1;
+  for (std::size_t i = 0; i < c.engram_layer_ids.size(); ++i) {
+    std::int64_t rows = 0;
+    for (std::int64_t column = 0; column < c.engram_columns(); ++column) {
+      prime = prime_above(prime);
+      rows += static_cast<std::int64_t>(prime);
+    }
+    if (c.engram_num_embeddings[i] != rows) {
+      return fmt::format("engram_num_embeddings of layer {} is {}, but {} columns from engram_vocab_size {} on make {}",
+                         c.engram_layer_ids[i], c.engram_num_embeddings[i], c.engram_columns(), c.engram_vocab_size,
+                         rows);
     }
   }
   return inside("engram_pad_id", c.engram_pad_id, c.vocab_size);

@@ -329,8 +329,6 @@ TEST(Config, CountsAndIdsMustLieInside) {
   EXPECT_NE(error_with("dspark_target_layer_ids", Json::array()).find("dspark_target_layer_ids is empty"),
             std::string::npos);
   EXPECT_NE(error_with("engram_num_embeddings", numbers({660})).find("has 1 entries for 2 layers"), std::string::npos);
-  EXPECT_NE(error_with("engram_num_embeddings", numbers({605, 864})).find("605 is too few for 6 columns"),
-            std::string::npos);
   for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id", "image_token_id"}) {
     Json json = mini_json();
     json.set(key, 497);
@@ -339,6 +337,20 @@ TEST(Config, CountsAndIdsMustLieInside) {
   Json json = mini_json();
   json.find("vision_config")->set("num_attention_heads", 3);
   EXPECT_NE(error_of(json).find("vision dim is 64, expected a multiple of 3"), std::string::npos);
+}
+
+TEST(Config, EngramTablesHaveTheRowsThatTheirPrimesMake) {
+  const Json config = mini_json();
+  const auto right = config.find("text_config")->find("engram_num_embeddings")->items();
+  const std::int64_t first = *right[0].as_int64(), second = *right[1].as_int64();
+  EXPECT_EQ(error_with("engram_num_embeddings", numbers({first, second})), "no error");
+  EXPECT_EQ(
+      error_with("engram_num_embeddings", numbers({first - 1, second})),
+      fmt::format("c: engram_num_embeddings of layer 1 is {}, but 6 columns from engram_vocab_size 101 on make {}",
+                  first - 1, first));
+  EXPECT_NE(error_with("engram_num_embeddings", numbers({first, second + 1})).find("of layer 4 is"), std::string::npos);
+  EXPECT_NE(error_with("engram_vocab_size", 102).find("from engram_vocab_size 102 on make"), std::string::npos);
+  EXPECT_EQ(error_with("engram_n_heads", 683), "c: 2 Engram layers of 2049 columns are more than 4096 columns in all");
 }
 
 TEST(Config, ModelWithoutDraftsEngramOrVisionNeedsNoKeysOfThem) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace cachalot {
 
 StateShape state_shape_of(const Config& c) {
@@ -41,12 +43,9 @@ Expected<Model> Model::load(Checkpoint checkpoint, std::vector<std::int32_t> tok
   model.token_class_ = std::move(token_class);
 
   for (std::size_t i = 0; i < model.engram_columns_.size(); ++i) {
-    const std::int64_t layer = model.config().engram_layer_ids[i];
-    const std::int64_t found = model.weights_.layers[static_cast<std::size_t>(layer)].engram->table.rows;
-    if (found != model.engram_columns_[i].table_rows()) {
-      return fail(Errc::format, "layers.{}.engram.embed has {} rows; engram_vocab_size {} makes {} (engram.md 2)",
-                  layer, found, model.config().engram_vocab_size, model.engram_columns_[i].table_rows());
-    }
+    const auto layer = static_cast<std::size_t>(model.config().engram_layer_ids[i]);
+    check(model.weights_.layers[layer].engram->table.rows == model.engram_columns_[i].table_rows(),
+          "check_config compares the rows of an Engram table with what its primes make");
   }
   return model;
 }

@@ -42,8 +42,6 @@ void engram_history(std::span<const std::int32_t> classes_back, std::span<const 
 // Row numbers of one position. classes: [max_ngram] of engram_history, none negative. out: [columns].
 void engram_rows(const EngramColumns& layer, std::span<const std::int32_t> classes, std::span<std::int64_t> out);
 
-bool is_prime(std::uint64_t n);  // exact below 3,215,031,751
-
 // PCG64 (XSL-RR 128/64) seeded through a seed sequence (engram.md 4). Seeds below 2^63.
 class Pcg64 {
  public:

@@ -181,21 +181,6 @@ TEST(EngramHistory, ContradictionsStop) {
   EXPECT_DEATH((void)engram_columns({{1}, 0, 10, 4, 2}), "in range");
 }
 
-TEST(EngramPrimes, AgreeWithTrialDivisionUpTo5000) {
-  for (std::uint64_t n = 0; n < 5000; ++n) {
-    bool prime = n > 1;
-    for (std::uint64_t d = 2; d * d <= n; ++d) prime = prime && n % d != 0;
-    EXPECT_EQ(is_prime(n), prime) << n;
-  }
-}
-
-TEST(EngramPrimes, PseudoprimesOfFewerBasesAreRefused) {
-  // Strong pseudoprimes to base 2; to 2 and 3; to 2, 3 and 5. And a few primes, large and near 2^32.
-  for (std::uint64_t n : {2047u, 3277u, 1373653u, 1530787u, 25326001u, 161304001u}) EXPECT_FALSE(is_prime(n)) << n;
-  for (std::uint64_t n : {16000057u, 2147483647u, 3215031749u, 3000000019u}) EXPECT_TRUE(is_prime(n)) << n;
-  EXPECT_FALSE(is_prime(std::uint64_t{16000057} * 199));
-}
-
 TEST(Pcg64, GoldenSeedsGiveTheirRawNumbersAndDraws) {
   const Json file = read("pcg64.json");
   int tried = 0, skipped = 0;
