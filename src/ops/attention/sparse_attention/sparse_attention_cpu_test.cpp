@@ -15,10 +15,11 @@ struct Source {
   StoredRows ring, own, groups;
   StoredPages pages;
 
-  Source(std::int64_t dim, std::int64_t ring_rows, std::int64_t own_rows, std::int64_t group_rows, Random& random)
-      : ring(RowFormat::e4m3_e8m0_32, dim, random_floats(ring_rows * dim, random)),
-        own(RowFormat::e4m3_e8m0_32, dim, random_floats(own_rows * dim, random)),
-        groups(RowFormat::e2m1_e4m3_16, dim, random_floats(group_rows * dim, random)),
+  Source(std::int64_t dim, std::int64_t ring_rows, std::int64_t own_rows, std::int64_t group_rows, Random& random,
+         float size = 1)
+      : ring(RowFormat::e4m3_e8m0_32, dim, random_floats(ring_rows * dim, random, size)),
+        own(RowFormat::e4m3_e8m0_32, dim, random_floats(own_rows * dim, random, size)),
+        groups(RowFormat::e2m1_e4m3_16, dim, random_floats(group_rows * dim, random, size)),
         pages(groups, 5) {}
   AttentionSource view() const { return {ring.rows, own.rows, pages.rows}; }
   std::int64_t slots() const { return ring.rows.rows + own.rows.rows + groups.rows.rows; }
@@ -103,6 +104,21 @@ TEST(SparseAttentionCpu, AgreesWithTheReferenceAtTheModelsSize) {
                     [&](auto op, Context& context) { return c.run(op, context, DType::bf16, 0, rows); });
     }
     expect_bf16_agrees(agreement, 2, round ? 0.005 : 0.002);
+  }
+}
+
+TEST(SparseAttentionCpu, LargeValuesLoseNothing) {
+  Random random(9);
+  const Source s(512, 144, 3, 700, random, 64);
+  // Many slots share, or one takes nearly all: the largest scores are above 128 then, where an f32 has steps of 1.5e-5,
+  // and e^x carries a step on.
+  for (const auto& [spread, error] : {std::pair{1 / 64.0f, 2e-6}, std::pair{1.0f, 3e-5}}) {
+    Agreement agreement;
+    Case c(3, 8, 512, 640, {&s}, DType::f32, 5, false, random);
+    c.scale *= spread;
+    agreement.add(sparse_attention_ref, sparse_attention_cpu,
+                  [&](auto op, Context& context) { return c.run(op, context, DType::f32, 0, 3); });
+    expect_f32_agrees(agreement, error);
   }
 }
 

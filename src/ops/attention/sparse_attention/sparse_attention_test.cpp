@@ -21,10 +21,10 @@ struct Source {
   StoredPages pages;
 
   Source(std::int64_t dim, std::int64_t ring_rows, std::int64_t own_rows, std::int64_t group_rows, Random& random,
-         bool plain = false)
-      : ring(plain ? RowFormat::f32 : RowFormat::e4m3_e8m0_32, dim, random_floats(ring_rows * dim, random)),
-        own(plain ? RowFormat::f32 : RowFormat::e4m3_e8m0_32, dim, random_floats(own_rows * dim, random)),
-        groups(plain ? RowFormat::f32 : RowFormat::e2m1_e4m3_16, dim, random_floats(group_rows * dim, random)),
+         bool plain = false, float size = 1)
+      : ring(plain ? RowFormat::f32 : RowFormat::e4m3_e8m0_32, dim, random_floats(ring_rows * dim, random, size)),
+        own(plain ? RowFormat::f32 : RowFormat::e4m3_e8m0_32, dim, random_floats(own_rows * dim, random, size)),
+        groups(plain ? RowFormat::f32 : RowFormat::e2m1_e4m3_16, dim, random_floats(group_rows * dim, random, size)),
         pages(groups, 5) {}
   AttentionSource view() const { return {ring.rows, own.rows, pages.rows}; }
   std::vector<float> slot(std::int64_t s) const {
@@ -163,6 +163,24 @@ TEST(SparseAttention, MatchesTheFormulaAtTheModelsSize) {
     for (const std::size_t i : {0u, 255u, 511u}) {
       EXPECT_NEAR(y.get(head * 512 + static_cast<std::int64_t>(i)), expected(s, c, 0, head, i), 1e-6)
           << head << " " << i;
+    }
+  }
+}
+
+TEST(SparseAttention, LargeValuesLoseNothing) {
+  Random random(13);
+  const Source s(512, 144, 1, 600, random, false, 64);
+  for (const float spread : {1.0f, 1 / 64.0f}) {  // one slot takes nearly all, or many share
+    Case c{Tensor<3>(DType::bf16, {1, 2, 512}, random),
+           {s.view()},
+           {0},
+           {random_list(640, 745, random)},
+           {0, 3},
+           spread / std::sqrt(512.0f)};
+    const Tensor<3> y = run(c);
+    for (const std::int64_t at : {0, 255, 511, 512, 1023}) {
+      const double want = expected(s, c, 0, at / 512, static_cast<std::size_t>(at % 512));
+      EXPECT_NEAR(y.get(at), want, 64e-6) << spread << " " << at;
     }
   }
 }
