@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "base/mapped_file.h"
@@ -51,26 +50,29 @@ Status Checkpoint::collect(const ShardIndex* index) {
     for (const ShardIndex::Entry& entry : index->entries) shard_of.emplace(entry.tensor, entry.shard);
   }
   std::vector<std::string> unlisted, elsewhere, absent;
-  std::set<std::string_view> found;
+  std::size_t count = 0;
+  for (const SafetensorsFile& file : files_) count += file.tensors().size();
+  tensors_.reserve(count);  // place_ has views of their names, so they must not move
+  place_.reserve(count);
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const std::string& shard = shard_names_[i];
-    for (const TensorInfo& tensor : files_[i].tensors()) {
+    for (TensorInfo& tensor : files_[i].take_tensors()) {
       const auto listed = shard_of.find(tensor.name);
       if (listed != shard_of.end() && listed->second != shard) {
         elsewhere.push_back(fmt::format("{} in {} (listed in {})", tensor.name, shard, listed->second));
         continue;
       }
       if (index && listed == shard_of.end()) unlisted.push_back(fmt::format("{} in {}", tensor.name, shard));
-      if (!found.insert(tensor.name).second) continue;
-      tensors_.push_back(tensor);
+      if (place_.contains(tensor.name)) continue;
       bytes_ += tensor.bytes;
+      tensors_.push_back(std::move(tensor));
+      place_.emplace(tensors_.back().name, tensors_.size() - 1);
     }
   }
-  for (std::size_t i = 0; i < tensors_.size(); ++i) place_.emplace(tensors_[i].name, i);
   if (!index) return {};
 
   for (const ShardIndex::Entry& entry : index->entries) {
-    if (!found.contains(entry.tensor)) absent.push_back(fmt::format("{} in {}", entry.tensor, entry.shard));
+    if (!place_.contains(entry.tensor)) absent.push_back(fmt::format("{} in {}", entry.tensor, entry.shard));
   }
   if (!absent.empty()) {
     return fail(Errc::missing, "{}: {} tensors are not in the shard they are listed in: {}",

@@ -49,6 +49,8 @@ class SafetensorsFile {
   static Expected<SafetensorsFile> open(const std::filesystem::path& path);
 
   std::span<const TensorInfo> tensors() const { return header_.tensors; }
+  // Hands the list over: a checkpoint keeps one of its own, and 100,000 names need not be there twice.
+  std::vector<TensorInfo> take_tensors() { return std::exchange(header_.tensors, {}); }
   const TensorInfo* find(std::string_view name) const;  // looks at each in turn
   std::span<const std::pair<std::string, std::string>> metadata() const { return header_.metadata; }
   std::int64_t copied_bytes() const { return copied_bytes_; }
