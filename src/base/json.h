@@ -95,6 +95,7 @@ struct JsonRules {
   int max_depth = 100;                   // arrays and objects inside one another
   bool unique_keys = false;              // refuse a key that comes twice
   bool replace_lone_surrogates = false;  // "\ud800" becomes U+FFFD
+  bool not_finite = false;               // NaN, Infinity and -Infinity are numbers too, as some libraries write them
 };
 
 // Reads exactly one value, white space around it allowed. `what` names the text in messages ("config.json").

@@ -120,6 +120,13 @@ class Parser {
       return at_ > first;
     };
     take('-');
+    if (rules_.not_finite) {
+      for (const std::string_view word : {"Infinity", "NaN"}) {
+        if (!text_.substr(at_).starts_with(word) || (word == "NaN" && at_ > start)) continue;
+        at_ += word.size();
+        return Json::number(std::string(text_.substr(start, at_ - start)));
+      }
+    }
     if (!is_digit(peek())) return error(at_ > start ? "a digit is expected after '-'" : "a value is expected");
     if (take('0')) {
       if (is_digit(peek())) return error("a number can't start with 0 and another digit");

@@ -117,6 +117,15 @@ TEST(Json, ErrorNamesTextLineColumnAndByte) {
   EXPECT_EQ(error_of("x"), "text: line 1, column 1 (byte 0): a value is expected");
 }
 
+TEST(Json, NotFiniteNumbersAreReadOnRequestAndInOneSpelling) {
+  const JsonRules rules{.not_finite = true};
+  EXPECT_EQ(round_trip("[NaN, Infinity, -Infinity, -1]", rules), "[NaN,Infinity,-Infinity,-1]");
+  for (const char* text : {"-NaN", "nan", "inf", "infinity", "Infinit", "+Infinity", "NaNs", "--Infinity", "-"}) {
+    EXPECT_FALSE(parse_json(text, "text", rules).has_value()) << text;
+  }
+  EXPECT_FALSE(parse_json("[NaN]", "text").has_value());
+}
+
 TEST(Json, AccessorsAnswerForTheirKindOnly) {
   const auto value = parse_json(R"({"i":12,"d":1.5,"s":"x","b":true,"n":null,"a":[1,2]})", "text");
   ASSERT_TRUE(value.has_value());
