@@ -22,6 +22,18 @@ Sequence::Sequence(const StateShape& shape)
   }
 }
 
+Sequence Sequence::share() const {
+  Sequence other(shape_);
+  other.length_ = length_;
+  other.reachable_ = reachable_;
+  other.published_ = published_;
+  other.rings_ = rings_;
+  for (std::size_t s = 0; s < sources_.size(); ++s) other.sources_[s] = sources_[s].share();
+  other.class_ = class_;
+  other.dead_ = dead_;
+  return other;
+}
+
 Status Sequence::truncate(std::int64_t length) {
   check(length >= 0 && length <= length_, "truncate goes back to a length the sequence has had");
   if (length < reachable_) {

@@ -34,6 +34,9 @@ class Sequence {
   Sequence(Sequence&&) = default;
   Sequence& operator=(Sequence&&) = default;
 
+  // A sequence that remembers the same. Rings are copied; pages are shared until one side writes to them.
+  Sequence share() const;
+
   const StateShape& shape() const { return shape_; }
   std::int64_t length() const { return length_; }  // committed positions
 
@@ -76,6 +79,8 @@ class Sequence {
     PagedStore compressed;
     PagedStore index_keys;
     std::vector<float> inputs;  // [ratio + slack, 2, head_dim]: kv, then score; empty where the ratio is 1
+
+    Source share() const { return {compressed.share(), index_keys.share(), inputs}; }
   };
 
   const Source& at(std::int64_t source) const { return sources_[static_cast<std::size_t>(source)]; }

@@ -137,6 +137,28 @@ TEST(Sequence, GroupsAreWrittenPastTheCommittedOnesAndReadByNumber) {
   }
 }
 
+TEST(Sequence, AShareRemembersTheSameAndGoesItsOwnWay) {
+  Sequence mine(small_shape());
+  advance(mine, 40);
+  for (std::int64_t g = 0; g < 40; ++g) *mine.compressed_slot(1, g).codes = static_cast<std::uint8_t>(g);
+  Sequence yours = mine.share();
+  EXPECT_EQ(yours.length(), 40);
+  for (std::int64_t back = 1; back <= 19; ++back) expect_position_everywhere(yours, 40 - back);
+  EXPECT_EQ(yours.compressed(1, 40).pages[0], mine.compressed(1, 40).pages[0]);  // no page was copied
+  EXPECT_FALSE(yours.truncate(23)) << "it reaches back as far as the other, and no further";
+  EXPECT_TRUE(yours.truncate(39));
+
+  advance(mine, 30);
+  *mine.compressed_slot(1, 40).codes = 77;
+  *yours.compressed_slot(1, 39).codes = 99;
+  EXPECT_EQ(yours.length(), 39);
+  for (std::int64_t back = 1; back <= 18; ++back) expect_position_everywhere(yours, 39 - back);
+  for (std::int64_t back = 1; back <= 19; ++back) expect_position_everywhere(mine, 70 - back);
+  EXPECT_EQ(mine.compressed(1, 41).pages[0][39 * 16], 39);
+  EXPECT_EQ(yours.compressed(1, 40).pages[0][39 * 16], 99);
+  EXPECT_EQ(yours.compressed(1, 40).pages[0][38 * 16], 38);
+}
+
 TEST(PagedStore, ASharedPageIsCopiedBeforeItIsWritten) {
   PagedStore mine(RowFormat::e2m1_e8m0_32, 32, 4);
   for (std::int64_t r = 0; r < 6; ++r) *mine.slot(r).codes = static_cast<std::uint8_t>(r);
