@@ -28,6 +28,29 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
   return {check, "", "whole number"};
 }
 
+CLI::Validator real_number(double least, double most, Least border) {
+  const auto check = [least, most, border](std::string& text) -> std::string {
+    double number = 0;
+    const bool excluded = border == Least::excluded;
+    // from_chars reads "nan" and "inf" as well; NaN fails every comparison.
+    if (read(text, number) && (excluded ? number > least : number >= least) && number <= most) return {};
+    return excluded ? fmt::format("{:?} is no number above {}, at most {}", text, least, most)
+                    : fmt::format("{:?} is no number from {} to {}", text, least, most);
+  };
+  return {check, "", "number"};
+}
+
+Expected<IdAndValue> parse_id_and_value(std::string_view text, double least, double most) {
+  const std::size_t at = text.find('=');
+  IdAndValue pair{};
+  if (at == std::string_view::npos || !read(text.substr(0, at), pair.id) || pair.id < 0 ||
+      !read(text.substr(at + 1), pair.value) || !(pair.value >= least && pair.value <= most)) {
+    return fail(Errc::usage, "{:?} is no ID=VALUE, such as 17=-2.5: a token id, and a number from {} to {}", text,
+                least, most);
+  }
+  return pair;
+}
+
 std::vector<std::string> split_at_commas(std::string_view list) {
   std::vector<std::string> parts(1);
   for (const char c : list) {

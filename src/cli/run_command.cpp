@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cmath>
+#include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <memory>
@@ -17,6 +17,7 @@
 #include "cli/byte_text.h"
 #include "cli/model_options.h"
 #include "cli/option_checks.h"
+#include "cli/sampling_options.h"
 #include "cli/terminal.h"
 #include "engine/generate.h"
 
@@ -34,6 +35,8 @@ struct RunFlags {
   bool json = false;
   bool stats = false;
   bool ignore_eos = false;
+  bool has_choices = false;
+  SamplingFlags sampling;
   GenerateOptions generate;
 };
 
@@ -81,22 +84,47 @@ struct MemoryUse {
   ProcessMemory peak;                     // of the process, loading included
 };
 
-Json result_json(const RunFlags& flags, std::span<const TokenId> prompt, const Generation& result,
-                 const std::string& text, const MemoryUse& memory) {
+std::int64_t tokens_of(const Generation& result) {
+  std::int64_t n = 0;
+  for (const Completion& c : result.choices) n += static_cast<std::int64_t>(c.tokens.size());
+  return n;
+}
+
+// Adds ids, text, end and what else was asked of one completion.
+void add_completion(const Completion& completion, bool logprobs, Json& out) {
   Json ids = Json::array();
-  Json logprobs = Json::array();
-  for (const GeneratedToken& t : result.tokens) {
+  Json steps = Json::array();
+  for (const GeneratedToken& t : completion.tokens) {
     ids.push_back(raw(t.id));
     Json top = Json::array();
     for (const TokenLogprob& l : t.top) top.push_back(Json::object({{"id", raw(l.id)}, {"logprob", l.logprob}}));
-    logprobs.push_back(Json::object({{"id", raw(t.id)}, {"logprob", t.logprob}, {"top", std::move(top)}}));
+    steps.push_back(Json::object({{"id", raw(t.id)}, {"logprob", t.logprob}, {"top", std::move(top)}}));
   }
-  Json out = Json::object(
-      {{"prompt_ids", ids_json(prompt)}, {"ids", std::move(ids)}, {"text", text}, {"end", name(result.end)}});
-  if (flags.generate.logprobs > 0) out.set("logprobs", std::move(logprobs));
+  out.set("ids", std::move(ids));
+  out.set("text", completion.text);
+  out.set("end", name(completion.end));
+  if (completion.end == EndReason::stop_string) out.set("stop_string", completion.stop_string);
+  if (logprobs) out.set("logprobs", std::move(steps));
+}
+
+Json result_json(const RunFlags& flags, std::span<const TokenId> prompt, const Generation& result,
+                 const MemoryUse& memory) {
+  const bool logprobs = flags.generate.logprobs > 0;
+  Json out = Json::object({{"prompt_ids", ids_json(prompt)}});
+  if (flags.has_choices) {
+    Json list = Json::array();
+    for (const Completion& c : result.choices) {
+      Json one = Json::object({});
+      add_completion(c, logprobs, one);
+      list.push_back(std::move(one));
+    }
+    out.set("choices", std::move(list));
+  } else {
+    add_completion(result.choices[0], logprobs, out);
+  }
   if (flags.stats) {
     out.set("stats", Json::object({{"prompt_tokens", static_cast<std::int64_t>(prompt.size())},
-                                   {"tokens", static_cast<std::int64_t>(result.tokens.size())},
+                                   {"tokens", tokens_of(result)},
                                    {"prompt_seconds", result.prompt_seconds},
                                    {"decode_seconds", result.decode_seconds},
                                    {"state_fixed_bytes", memory.state_fixed},
@@ -109,24 +137,38 @@ Json result_json(const RunFlags& flags, std::span<const TokenId> prompt, const G
 }
 
 void print_stats(std::span<const TokenId> prompt, const Generation& result, const MemoryUse& memory) {
-  const auto rate = [](std::size_t n, double s) { return s > 0 ? static_cast<double>(n) / s : 0.0; };
-  print_error(fmt::format("prompt  {} tokens in {:.2f} s ({:.1f} tokens/s)\n", prompt.size(), result.prompt_seconds,
-                          rate(prompt.size(), result.prompt_seconds)));
-  print_error(fmt::format("decode  {} tokens in {:.2f} s ({:.1f} tokens/s), ended by {}\n", result.tokens.size(),
-                          result.decode_seconds, rate(result.tokens.size(), result.decode_seconds), name(result.end)));
+  const auto rate = [](std::int64_t n, double s) { return s > 0 ? static_cast<double>(n) / s : 0.0; };
+  const auto prompt_tokens = static_cast<std::int64_t>(prompt.size());
+  std::vector<std::string> ends;
+  for (const Completion& c : result.choices) ends.emplace_back(name(c.end));
+  print_error(fmt::format("prompt  {} tokens in {:.2f} s ({:.1f} tokens/s)\n", prompt_tokens, result.prompt_seconds,
+                          rate(prompt_tokens, result.prompt_seconds)));
+  print_error(fmt::format("decode  {} tokens in {:.2f} s ({:.1f} tokens/s), ended by {}\n", tokens_of(result),
+                          result.decode_seconds, rate(tokens_of(result), result.decode_seconds),
+                          fmt::join(ends, ", ")));
   print_error(fmt::format("state   {} bytes fixed, {} in pages; scratch at most {} bytes\n", memory.state_fixed,
                           memory.state_pages, memory.scratch));
   print_error(fmt::format("memory  at most {} of its own, {} of mapped files\n", byte_text(memory.peak.anonymous),
                           byte_text(memory.peak.file)));
 }
 
+// Several choices grow at once, so they are printed when all have ended, one after the other.
+void print_choices(const RunFlags& flags, const Generation& result) {
+  for (std::size_t c = 0; c < result.choices.size(); ++c) {
+    const Completion& completion = result.choices[c];
+    print_out(fmt::format("{}--- choice {}, ended by {} ---\n{}{}\n", c == 0 ? "" : "\n", c, name(completion.end),
+                          flags.has_text ? flags.text : "", completion.text));
+  }
+}
+
 Expected<int> run(RunFlags& flags) {
-  if (std::isnan(flags.generate.sampling.temperature)) return fail(Errc::usage, "--temperature: nan is no number");
   std::optional<MemoryPeak> peak;
   if (flags.stats) peak.emplace();
   auto loaded = load_model(flags.model);
   if (!loaded) return tl::unexpected(loaded.error());
   const Model& model = loaded->model;
+  if (Status set = set_sampling(flags.sampling, model.config().vocab_size, flags.generate); !set)
+    return tl::unexpected(set.error());
   auto prompt = prompt_of(flags, *loaded);
   if (!prompt) return tl::unexpected(prompt.error());
   catch_interrupts();  // not before: while standard input is waited for, Ctrl-C ends the program at once
@@ -139,50 +181,43 @@ Expected<int> run(RunFlags& flags) {
 
   Context context(flags.model.threads);
   Sequence sequence = model.new_sequence();
-  TextStream stream(loaded->tokenizer, SpecialTokens::skip);
-  std::string text;
-  std::optional<Error> broken;
-  const auto write = [&](std::string_view piece) {
-    text += piece;
-    if (!flags.json) {
-      print_out(piece);
-      std::fflush(stdout);
-    }
-  };
+  const bool stream = !flags.json && !flags.has_choices;
   Progress progress;
   GenerateEvents events;
   events.prompt = [&](std::int64_t done, std::int64_t total) {
     progress.show("prompt", done, total);
-    if (done == total) {
-      progress.clear();
-      if (!flags.json && flags.has_text) print_out(flags.text);
-    }
+    if (done < total) return;
+    progress.clear();
+    if (stream && flags.has_text) print_out(flags.text);
   };
-  events.token = [&](const GeneratedToken& t) {
-    auto piece = stream.push(t.id);
-    if (piece) {
-      write(*piece);
-    } else if (!broken) {
-      broken = piece.error();
-    }
+  std::int64_t made = 0;
+  events.token = [&](const GeneratedToken&) {
+    if (flags.has_choices) progress.show("choices", ++made, flags.generate.choices * flags.generate.max_tokens);
   };
-  events.interrupted = [&] { return interrupted() || broken.has_value() || !output_is_good(); };
+  events.text = [&](std::int64_t, std::string_view piece) {
+    if (!stream) return;
+    print_out(piece);
+    std::fflush(stdout);
+  };
+  events.interrupted = [&] { return interrupted() || !output_is_good(); };
 
-  auto result = generate(model, context, sequence, *prompt, flags.generate, events);
+  auto result = generate(*loaded, context, sequence, *prompt, flags.generate, events);
   progress.clear();
   if (!result) return tl::unexpected(result.error());
-  if (broken) return tl::unexpected(*broken);
-  write(stream.finish());
   const MemoryUse memory{sequence.fixed_bytes(), sequence.page_bytes(), context.scratch.peak_bytes(),
                          peak ? peak->so_far() : ProcessMemory{}};
   if (flags.json) {
-    print_out(result_json(flags, *prompt, *result, text, memory).dump() + "\n");
+    print_out(result_json(flags, *prompt, *result, memory).dump() + "\n");
+  } else if (flags.has_choices) {
+    print_choices(flags, *result);
   } else {
     print_out("\n");
-    if (flags.stats) print_stats(*prompt, *result, memory);
   }
+  if (flags.stats && !flags.json) print_stats(*prompt, *result, memory);
   std::fflush(stdout);
-  return result->end == EndReason::interrupted ? 1 : 0;
+  const bool stopped =
+      std::ranges::any_of(result->choices, [](const Completion& c) { return c.end == EndReason::interrupted; });
+  return stopped ? 1 : 0;
 }
 
 }  // namespace
@@ -199,16 +234,16 @@ void add_run_command(CLI::App& app, int& exit_code) {
   command->add_option("--max-tokens", flags->generate.max_tokens, "make at most this many tokens")
       ->transform(whole_number(0, std::uint64_t{1} << 40))
       ->capture_default_str();
-  flags->generate.sampling.temperature = 0.8;
-  command->add_option("--temperature", flags->generate.sampling.temperature, "0: always the most likely token")
-      ->check(CLI::Range(0.0, 100.0))
-      ->capture_default_str();
-  command->add_option("--seed", flags->generate.sampling.seed, "the same seed gives the same text")
-      ->transform(whole_number(0, std::numeric_limits<std::uint64_t>::max()))
-      ->capture_default_str();
+  add_sampling_flags(*command, flags->sampling);
+  command
+      ->add_option("--choices", flags->generate.choices,
+                   "write so many texts, side by side; choice 0 is what a run without this gives")
+      ->transform(whole_number(1, 128));
   command->add_option("--logprobs", flags->generate.logprobs, "with --json: the K most likely tokens of every step")
       ->transform(whole_number(0, std::uint64_t{1} << 20))
-      ->needs(command->add_flag("--json", flags->json, "write one JSON object: prompt_ids, ids, text, end, logprobs"));
+      ->needs(command->add_flag("--json", flags->json,
+                                "write one JSON object: prompt_ids, ids, text, end, logprobs; with --choices "
+                                "a list `choices` of these"));
   command
       ->add_option("--chunk", flags->generate.chunk,
                    "prompt rows run at once; changes speed and memory, never the result")
@@ -221,10 +256,12 @@ void add_run_command(CLI::App& app, int& exit_code) {
                     "take the text as it is: <think> and its like do not become special tokens");
   command->footer(
       "Example: cachalot run \"It was a dark night, and\" --max-tokens 60 --seed 7\n"
-      "         cachalot run --ids 0,377,1950 --temperature 0 --json --logprobs 5");
+      "         cachalot run --ids 0,377,1950 --temperature 0 --json --logprobs 5\n"
+      "         cachalot run \"He said\" --top-p 0.9 --repetition-penalty 1.1 --stop . --stop '!' --choices 3");
   command->callback([command, flags, &exit_code] {
     flags->has_text = command->count("text") > 0;
     flags->has_ids = command->count("--ids") > 0;
+    flags->has_choices = command->count("--choices") > 0;
     auto code = run(*flags);
     exit_code = code ? *code : report(code.error());
   });

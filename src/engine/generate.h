@@ -1,58 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
-// One request: a prompt, then token by token until there is a reason to end.
+// One request: a prompt, then token by token until there is a reason to end. Several choices of one request share the
+// prompt and then run side by side.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/expected.h"
+#include "engine/load_model.h"
+#include "engine/logprobs.h"
 #include "engine/sampler.h"
-#include "model/model.h"
 
 namespace cachalot {
 
 enum class EndReason {
-  stop,         // a stop token came; it is the last id
+  stop,         // a stop token came; it is the last id, and not in the text
+  stop_string,  // the text came to a stop string, which is not in it
   length,       // max_tokens were made
   context,      // the model's context is full
   interrupted,  // the caller asked for it
+  enough,       // whoever reads this choice's tokens has seen enough
 };
 const char* name(EndReason reason);
 
 struct GenerateOptions {
-  std::int64_t max_tokens = 256;
-  SamplingOptions sampling{};
+  std::int64_t max_tokens = 256;  // of each choice
+  SamplingOptions sampling{};     // choice c draws as `sampling.choice + c`
   std::vector<TokenId> stop_tokens{};
-  std::int64_t logprobs = 0;  // how many of the most likely tokens to report per step
-  std::int64_t chunk = 256;   // prompt rows a step; changes speed and scratch, not a bit of the result
+  // Looked for in the text, across the borders of tokens; stop_strings.h says which one counts. One that is complete
+  // within the first sampling.min_tokens tokens does not.
+  std::vector<std::string> stop_strings{};
+  std::int64_t choices = 1;
+  std::vector<TokenId> before{};                // what the sequence holds already; only the repetition penalty asks
+  SpecialTokens special = SpecialTokens::skip;  // in the text
+  std::int64_t logprobs = 0;                    // how many of the most likely tokens to report per step
+  std::int64_t chunk = 256;  // prompt rows a step; changes speed and scratch, not a bit of the result
 };
 
 struct GeneratedToken {
   TokenId id;
-  Position position;   // where it will stand in the sequence
-  double logprob = 0;  // these two only when logprobs > 0
+  Position position;        // where it will stand in the sequence
+  std::int64_t choice = 0;  // whose it is, from 0
+  double logprob = 0;       // these two only when logprobs > 0
   std::vector<TokenLogprob> top;
 };
 
+// All may be empty.
 struct GenerateEvents {
-  std::function<void(std::int64_t done, std::int64_t total)> prompt;  // after each chunk
-  std::function<void(const GeneratedToken&)> token;
-  std::function<bool()> interrupted;  // asked between steps
+  std::function<void(std::int64_t done, std::int64_t total)> prompt{};  // after each chunk
+  std::function<void(const GeneratedToken&)> token{};
+  // Text that is certain by now, never empty: whole characters, and nothing of a stop string.
+  std::function<void(std::int64_t choice, std::string_view text)> text{};
+  std::function<bool(const GeneratedToken&)> enough{};  // asked after each token and its text: true ends its choice
+  std::function<bool()> interrupted{};                  // asked between steps
+};
+
+struct Completion {
+  std::vector<GeneratedToken> tokens;
+  std::string text;
+  EndReason end = EndReason::length;
+  std::string stop_string;  // the one that ended it
 };
 
 struct Generation {
-  std::vector<GeneratedToken> tokens;
-  EndReason end = EndReason::length;
+  std::vector<Completion> choices;  // as many as were asked for
   double prompt_seconds = 0;
   double decode_seconds = 0;
 };
 
-// Continues `sequence` with the prompt and what follows it. Errors: an empty prompt, one longer than the context, an id
-// outside the vocabulary, and those of Model::forward. After an error or an interrupt the sequence holds what was
-// committed.
-Expected<Generation> generate(const Model& model, Context& context, Sequence& sequence, std::span<const TokenId> prompt,
-                              const GenerateOptions& options, const GenerateEvents& events = {});
+// Continues `sequence` with the prompt and what follows it; of several choices it goes on as the first one. A choice is
+// bit for bit what it would be alone. Reserved ids are never drawn. Errors: an empty prompt, one longer than the
+// context, an id outside the vocabulary, options that check_sampling or check_stop_strings refuse, a row in which no
+// token is possible, and those of Model::forward. After an error or an interrupt the sequence holds what was committed.
+Expected<Generation> generate(const LoadedModel& loaded, Context& context, Sequence& sequence,
+                              std::span<const TokenId> prompt, const GenerateOptions& options,
+                              const GenerateEvents& events = {});
 
 }  // namespace cachalot

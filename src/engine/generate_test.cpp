@@ -11,7 +11,7 @@
 namespace cachalot {
 namespace {
 
-const Model& mini() {
+const LoadedModel& mini() {
   static const LoadedModel loaded = [] {
     auto l = load_model(CACHALOT_BUILD_DIR "/golden/mini-a", {.backend = &cpu_backend()});
     if (!l) {
@@ -20,7 +20,7 @@ const Model& mini() {
     }
     return std::move(*l);
   }();
-  return loaded.model;
+  return loaded;
 }
 
 std::vector<TokenId> tokens(std::int64_t n) {
@@ -29,16 +29,16 @@ std::vector<TokenId> tokens(std::int64_t n) {
   return t;
 }
 
-std::vector<TokenId> ids(const Generation& g) {
+std::vector<TokenId> ids(const Generation& g, std::size_t choice = 0) {
   std::vector<TokenId> all;
-  for (const GeneratedToken& t : g.tokens) all.push_back(t.id);
+  for (const GeneratedToken& t : g.choices[choice].tokens) all.push_back(t.id);
   return all;
 }
 
 Expected<Generation> run(const std::vector<TokenId>& prompt, const GenerateOptions& options,
                          const GenerateEvents& events = {}) {
   Context context;
-  Sequence sequence = mini().new_sequence();
+  Sequence sequence = mini().model.new_sequence();
   return generate(mini(), context, sequence, prompt, options, events);
 }
 
@@ -46,18 +46,20 @@ TEST(Generate, MakesAsManyTokensAsAskedFor) {
   for (const std::int64_t n : {0, 1, 5}) {
     const auto g = run(tokens(4), {.max_tokens = n});
     ASSERT_TRUE(g);
-    EXPECT_EQ(static_cast<std::int64_t>(g->tokens.size()), n);
-    EXPECT_EQ(g->end, EndReason::length);
+    EXPECT_EQ(static_cast<std::int64_t>(g->choices[0].tokens.size()), n);
+    EXPECT_EQ(g->choices[0].end, EndReason::length);
   }
 }
 
 TEST(Generate, StopsAtAStopTokenAndKeepsIt) {
   const auto all = ids(*run(tokens(4), {.max_tokens = 6}));
-  const auto g = run(tokens(4), {.max_tokens = 6, .stop_tokens = {all[2]}});
+  GenerateOptions options{.max_tokens = 6};
+  options.stop_tokens = {all[2]};
+  const auto g = run(tokens(4), options);
   ASSERT_TRUE(g);
-  EXPECT_EQ(g->end, EndReason::stop);
+  EXPECT_EQ(g->choices[0].end, EndReason::stop);
   EXPECT_EQ(ids(*g).back(), all[2]);
-  EXPECT_LE(g->tokens.size(), 3u);
+  EXPECT_LE(g->choices[0].tokens.size(), 3u);
 }
 
 TEST(Generate, GivesTheSameTokensWhateverTheChunk) {
@@ -71,16 +73,16 @@ TEST(Generate, GivesTheSameTokensWhateverTheChunk) {
 }
 
 TEST(Generate, EndsWhereTheContextEnds) {
-  const std::int64_t context = mini().config().max_seq_len;
+  const std::int64_t context = mini().model.config().max_seq_len;
   const auto g = run(tokens(context - 2), {.max_tokens = 10});
   ASSERT_TRUE(g);
-  EXPECT_EQ(g->end, EndReason::context);
-  EXPECT_EQ(g->tokens.size(), 3u);  // two more positions, and what follows the last one
+  EXPECT_EQ(g->choices[0].end, EndReason::context);
+  EXPECT_EQ(g->choices[0].tokens.size(), 3u);  // two more positions, and what follows the last one
 }
 
 TEST(Generate, RefusesWhatCannotBeRun) {
   EXPECT_EQ(run({}, {}).error().code, Errc::usage);
-  const auto long_prompt = run(tokens(mini().config().max_seq_len + 1), {});
+  const auto long_prompt = run(tokens(mini().model.config().max_seq_len + 1), {});
   ASSERT_FALSE(long_prompt);
   EXPECT_NE(long_prompt.error().message.find("513"), std::string::npos) << long_prompt.error().message;
   EXPECT_NE(long_prompt.error().message.find("512"), std::string::npos) << long_prompt.error().message;
@@ -99,18 +101,17 @@ TEST(Generate, LogitsThatAreNoNumbersAreAnErrorAndNoText) {
   ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
   Context context;
   Sequence sequence = loaded->model.new_sequence();
-  const auto g = generate(loaded->model, context, sequence, tokens(4), {.max_tokens = 2}, {});
+  const auto g = generate(*loaded, context, sequence, tokens(4), {.max_tokens = 2}, {});
   ASSERT_FALSE(g.has_value());
   EXPECT_NE(g.error().message.find("position 3 are not numbers"), std::string::npos) << g.error().message;
 }
 
 TEST(Generate, EndsBetweenStepsWhenInterrupted) {
   int asked = 0;
-  const auto g =
-      run(tokens(4), {.max_tokens = 10}, {.prompt = {}, .token = {}, .interrupted = [&] { return ++asked > 3; }});
+  const auto g = run(tokens(4), {.max_tokens = 10}, {.interrupted = [&] { return ++asked > 3; }});
   ASSERT_TRUE(g);
-  EXPECT_EQ(g->end, EndReason::interrupted);
-  EXPECT_EQ(g->tokens.size(), 2u);
+  EXPECT_EQ(g->choices[0].end, EndReason::interrupted);
+  EXPECT_EQ(g->choices[0].tokens.size(), 2u);
 }
 
 TEST(Generate, TellsThePromptsProgressAndEachTokenOnce) {
@@ -118,8 +119,7 @@ TEST(Generate, TellsThePromptsProgressAndEachTokenOnce) {
   std::vector<TokenId> told;
   const auto g = run(tokens(10), {.max_tokens = 3, .chunk = 4},
                      {.prompt = [&](std::int64_t n, std::int64_t) { done.push_back(n); },
-                      .token = [&](const GeneratedToken& t) { told.push_back(t.id); },
-                      .interrupted = {}});
+                      .token = [&](const GeneratedToken& t) { told.push_back(t.id); }});
   ASSERT_TRUE(g);
   EXPECT_EQ(done, (std::vector<std::int64_t>{4, 8, 10}));
   EXPECT_EQ(told, ids(*g));
@@ -128,7 +128,7 @@ TEST(Generate, TellsThePromptsProgressAndEachTokenOnce) {
 TEST(Generate, ReportsTheLikeliestTokensOfEveryStep) {
   const auto g = run(tokens(5), {.max_tokens = 3, .logprobs = 4});
   ASSERT_TRUE(g);
-  for (const GeneratedToken& t : g->tokens) {
+  for (const GeneratedToken& t : g->choices[0].tokens) {
     ASSERT_EQ(t.top.size(), 4u);
     EXPECT_EQ(t.top[0].id, t.id);  // greedy
     EXPECT_EQ(t.top[0].logprob, t.logprob);
@@ -138,17 +138,17 @@ TEST(Generate, ReportsTheLikeliestTokensOfEveryStep) {
 
 TEST(Forward, AStepThatIsRefusedLeavesTheSequenceAlone) {
   Context context;
-  Sequence sequence = mini().new_sequence();
+  Sequence sequence = mini().model.new_sequence();
   Sequence* const one[] = {&sequence};
   std::vector<float> logits;
   const Row good[] = {{.token = TokenId{5}, .wants_logits = true}};
-  ASSERT_TRUE(mini().forward(context, {one, good, nullptr}, logits));
+  ASSERT_TRUE(mini().model.forward(context, {one, good, nullptr}, logits));
   const Row bad[] = {{.token = TokenId{5}}, {.token = TokenId{100000}}};
-  EXPECT_FALSE(mini().forward(context, {one, bad, nullptr}, logits));
+  EXPECT_FALSE(mini().model.forward(context, {one, bad, nullptr}, logits));
   EXPECT_EQ(sequence.length(), 1);
   const Row apart[] = {{.sequence = 1, .token = TokenId{5}}};
-  EXPECT_FALSE(mini().forward(context, {one, apart, nullptr}, logits));
-  EXPECT_TRUE(mini().forward(context, {one, {}, nullptr}, logits));  // nothing to do
+  EXPECT_FALSE(mini().model.forward(context, {one, apart, nullptr}, logits));
+  EXPECT_TRUE(mini().model.forward(context, {one, {}, nullptr}, logits));  // nothing to do
   EXPECT_EQ(sequence.length(), 1);
 }
 

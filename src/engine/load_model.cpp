@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "checkpoint/expected_tensors.h"
+#include "engine/reserved_tokens.h"
 #include "tokenizer/token_classes.h"
 
 namespace cachalot {
@@ -31,7 +32,8 @@ Expected<LoadedModel> load_model(const std::filesystem::path& directory, const M
   tell("binding the weights");
   auto model = Model::load(std::move(*checkpoint), std::move(classes.class_of), classes.classes, options);
   if (!model) return tl::unexpected(model.error());
-  return LoadedModel{std::move(*tokenizer), std::move(*model), std::move(warnings)};
+  std::vector<TokenId> reserved = reserved_tokens(*tokenizer, model->config().vocab_size);
+  return LoadedModel{std::move(*tokenizer), std::move(*model), std::move(reserved), std::move(warnings)};
 }
 
 }  // namespace cachalot

@@ -17,6 +17,7 @@ namespace cachalot {
 struct LoadedModel {
   Tokenizer tokenizer;
   Model model;
+  std::vector<TokenId> reserved;      // ids that no answer may hold (reserved_tokens.h)
   std::vector<std::string> warnings;  // keys and tensors that nothing uses; the caller logs them
 };
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/logprobs.h"
 #include "engine/random.h"
 
 namespace cachalot {
@@ -14,7 +15,12 @@ namespace {
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-std::int32_t greedy(std::vector<float> logits) { return raw(sample(logits, {}, Position{0})); }
+TokenId sample(const std::vector<float>& logits, const SamplingOptions& options, Position position) {
+  SamplerScratch scratch;
+  return *Sampler(options).sample(logits, position, scratch);
+}
+
+std::int32_t greedy(const std::vector<float>& logits) { return raw(sample(logits, {}, Position{0})); }
 
 TEST(Philox, GivesThePublishedNumbers) {
   // Known answers of the Random123 distribution for philox4x32 with 10 rounds.
