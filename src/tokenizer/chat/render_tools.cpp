@@ -61,19 +61,15 @@ void render_parameter(std::string_view key, const Json& value, PromptText& out) 
   out.text(text ? *text : json_text(value)).trusted("</｜DSML｜ parameter>");
 }
 
-// An object, or text of one; text of text of one. Anything else is not.
+// An object, or text of one, or text of text of one. Nothing else counts.
 std::optional<Json> arguments_object(const Json& arguments) {
-  if (arguments.is_object()) return arguments;
-  const std::string* text = arguments.as_string();
-  for (Json parsed; text;) {
-    auto value = parse_json(*text, "arguments", chat_json_rules);
-    if (!value) return std::nullopt;
-    if (value->is_object()) return std::move(*value);
-    const bool second = !parsed.is_null();
-    parsed = std::move(*value);
-    text = second ? nullptr : parsed.as_string();
+  Json value = arguments;
+  for (int texts = 0; texts < 2 && value.is_string(); ++texts) {
+    auto parsed = parse_json(*value.as_string(), "arguments", chat_json_rules);
+    if (!parsed) return std::nullopt;
+    value = std::move(*parsed);
   }
-  return std::nullopt;
+  return value.is_object() ? std::optional(std::move(value)) : std::nullopt;
 }
 
 Status render_call(const Json& call, PromptText& out) {
