@@ -49,19 +49,22 @@ class TopK {
   float threshold_ = 0;
 };
 
+// Into how many pieces a row is cut: few and long rows are, as every piece must find its own k best first.
+inline std::int64_t top_k_pieces(std::int64_t rows, std::int64_t longest, std::int64_t threads) {
+  constexpr std::int64_t worth_a_piece = 262144;
+  return std::clamp<std::int64_t>(longest / worth_a_piece, 1, rows >= threads ? 1 : threads);
+}
+
 // Every row's k best: scan(row, first, last, top) adds the numbers first … last - 1 of a row that has length(row) of
-// them, take(row, best) gets its result. Few and long rows are cut into pieces, each of which must find its own k best
-// before it can pass numbers by; the entries' order is total, so that pieces and threads change nothing.
+// them, take(row, best) gets its result. The entries' order is total, so that pieces and threads change nothing.
 template <class Length, class Scan, class Take>
 void top_k_rows(ThreadPool& pool, Arena& scratch, std::int64_t rows, std::int64_t k, Length length, Scan scan,
                 Take take) {
-  constexpr std::int64_t worth_a_piece = 262144;
   using Entry = TopK::Entry;
   const Arena::Frame frame(scratch);
   std::int64_t longest = 0;
   for (std::int64_t row = 0; row < rows; ++row) longest = std::max(longest, length(row));
-  const std::int64_t most = rows >= pool.threads() ? 1 : pool.threads();
-  const std::int64_t pieces = std::clamp<std::int64_t>(longest / worth_a_piece, 1, most);
+  const std::int64_t pieces = top_k_pieces(rows, longest, pool.threads());
   const std::int64_t piece = ceil_div(longest, pieces);
   const auto room = scratch.take<Entry, 2>({pool.threads(), TopK::room_for(k)});
   if (pieces == 1) {
