@@ -17,7 +17,8 @@
 
 namespace cachalot {
 
-// The same numbers on every machine and standard library (splitmix64).
+// The same numbers on every machine and standard library (splitmix64). Draw once per argument list: C++ leaves the
+// order of arguments to the compiler, and g++ takes another one for arm64 than for amd64.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}

@@ -64,8 +64,10 @@ TEST(IndexerCpu, AgreesWithTheReferenceAtEveryShape) {
       const StoredRows two(f, width, random_floats((1 + random.below(40)) * width, random, 2));
       const StoredPages first(one, 1 + random.below(40));
       const StoredPages second(two, 1 + random.below(9));
-      Case c(1 + random.below(7), 1 + random.below(9), width, std::max(one.rows.rows, two.rows.rows) + random.below(3),
-             {first.rows, second.rows}, f, round % 2 == 0 ? DType::f32 : DType::bf16, random);
+      const std::int64_t rows = 1 + random.below(7), heads = 1 + random.below(9);
+      const std::int64_t groups = std::max(one.rows.rows, two.rows.rows) + random.below(3);
+      Case c(rows, heads, width, groups, {first.rows, second.rows}, f, round % 2 == 0 ? DType::f32 : DType::bf16,
+             random);
       agreement.add(indexer_ref, indexer_cpu,
                     [&](auto op, Context& context) { return c.scores(op, context, 0, c.rows()); });
     }

@@ -76,10 +76,11 @@ TEST(SparseAttentionCpu, AgreesWithTheReferenceAtEveryShape) {
       for (const std::int64_t listed : {0, 1, 7, 8, 9, 15, 63, 64, 65, 130, 200}) {
         for (int round_trip = 0; round_trip < 3; ++round_trip) {
           const std::int64_t dim = 32 * (1 + random.below(5));
-          const Source one(dim, 1 + random.below(30), random.below(4), random.below(60), random);
+          const std::int64_t ring = 1 + random.below(30), own = random.below(4), groups = random.below(60);
+          const Source one(dim, ring, own, groups, random);
           const Source two(dim, 3, 1, 0, random);
-          Case c(1 + random.below(5), 1 + random.below(11), dim, listed, {&one, &two}, type, random.below(5), round,
-                 random);
+          const std::int64_t rows = 1 + random.below(5), heads = 1 + random.below(11), holes = random.below(5);
+          Case c(rows, heads, dim, listed, {&one, &two}, type, holes, round, random);
           agreement.add(sparse_attention_ref, sparse_attention_cpu,
                         [&](auto op, Context& context) { return c.run(op, context, type, 0, c.q.shape[0]); });
         }

@@ -92,7 +92,8 @@ TEST(ExpertFfnCpu, OddWidthsAndMixedFormatsAgree) {
     experts.add(WeightFormat::e4m3_block32, 32, 64, random);
     experts.add(WeightFormat::e2m1_row32, 32, 32, random);
     for (int i = 0; i < 20; ++i) {
-      Case c(experts, type, 1 + random.below(8), 1 + random.below(4), random);
+      const std::int64_t rows = 1 + random.below(8), top_k = 1 + random.below(4);
+      Case c(experts, type, rows, top_k, random);
       agreement.add(expert_ffn_ref, expert_ffn_cpu,
                     [&](auto op, Context& context) { return c.run(op, context, type, 0, c.x.shape[0]); });
     }
