@@ -64,8 +64,9 @@ class Choice {
     sampler_.push(*id);
     GeneratedToken token{.id = *id, .position = position, .choice = number_, .top = {}};
     if (options_.logprobs > 0) {
-      token.logprob = logprob_of(logits, *id);
-      token.top = top_logprobs(logits, options_.logprobs);
+      Logprobs found = logprobs(logits, *id, options_.logprobs);
+      token.logprob = found.chosen;
+      token.top = std::move(found.top);
     }
     completion_->tokens.push_back(std::move(token));
     return take(completion_->tokens.back());

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
+
+#include "base/check.h"
+#include "device/cpu/top_k.h"
 
 namespace cachalot {
 namespace {
@@ -24,26 +26,22 @@ double log_sum_exp(std::span<const float> logits) {
 
 }  // namespace
 
-std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, std::int64_t count) {
-  std::vector<std::size_t> order(logits.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto keep =
-      static_cast<std::size_t>(std::clamp<std::int64_t>(count, 0, static_cast<std::int64_t>(order.size())));
-  std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(keep),
-                            [&](std::size_t a, std::size_t b) {
-                              const double x = value(logits[a]);
-                              const double y = value(logits[b]);
-                              return x != y ? x > y : a < b;
-                            });
-  order.resize(keep);
+Logprobs logprobs(std::span<const float> logits, TokenId chosen, std::int64_t count) {
+  const auto vocab = static_cast<std::int64_t>(logits.size());
+  check(raw(chosen) >= 0 && raw(chosen) < vocab, "the chosen token is one of the row");
   const double total = log_sum_exp(logits);
-  std::vector<TokenLogprob> best;
-  for (const std::size_t i : order) best.push_back({TokenId{static_cast<std::int32_t>(i)}, value(logits[i]) - total});
-  return best;
-}
-
-double logprob_of(std::span<const float> logits, TokenId id) {
-  return value(logits[static_cast<std::size_t>(raw(id))]) - log_sum_exp(logits);
+  const auto of = [&](std::int32_t id) { return value(logits[static_cast<std::size_t>(id)]) - total; };
+  Logprobs found{.chosen = of(raw(chosen)), .top = {}};
+  const std::int64_t k = std::clamp<std::int64_t>(count, 0, vocab);
+  if (k == 0) return found;
+  std::vector<TopK::Entry> room(static_cast<std::size_t>(TopK::room_for(k)));
+  TopK top_k(k, room);
+  top_k.add_all(logits.data(), vocab, 0);
+  const auto best = top_k.best();
+  std::vector<TopK::Entry> ordered(best.begin(), best.end());
+  std::ranges::sort(ordered, std::ranges::greater());
+  for (const TopK::Entry e : ordered) found.top.push_back({TokenId{TopK::index(e)}, of(TopK::index(e))});
+  return found;
 }
 
 }  // namespace cachalot

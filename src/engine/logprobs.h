@@ -12,12 +12,16 @@ namespace cachalot {
 
 struct TokenLogprob {
   TokenId id;
-  double logprob;  // natural log; -inf for a NaN logit
+  double logprob;  // natural log
 };
 
-// The `count` most likely tokens, best first, the lower id first on a tie. Numerics: in double, by ascending id.
-std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, std::int64_t count);
+struct Logprobs {
+  double chosen;
+  std::vector<TokenLogprob> top;  // best first, the lower id first on a tie
+};
 
-double logprob_of(std::span<const float> logits, TokenId id);
+// Of the token that was chosen and of the `count` most likely ones. Numerics: in double, the sum by ascending id; NaN
+// logits count as -inf. logits: [vocab], at least one.
+Logprobs logprobs(std::span<const float> logits, TokenId chosen, std::int64_t count);
 
 }  // namespace cachalot

@@ -13,15 +13,12 @@ namespace {
 
 using Candidate = SamplerScratch::Candidate;
 
-constexpr double impossible = -std::numeric_limits<double>::infinity();
+constexpr float impossible = -std::numeric_limits<float>::infinity();
 constexpr double never_bias = -100;  // and below: what the OpenAI API calls a ban
 
-TokenId token(std::size_t i) { return TokenId{static_cast<std::int32_t>(i)}; }
+bool better(const Candidate& a, const Candidate& b) { return a.weight != b.weight ? a.weight > b.weight : a.id < b.id; }
 
-bool better(const Candidate& a, const Candidate& b) { return a.value != b.value ? a.value > b.value : a.id < b.id; }
-bool lower_id(const Candidate& a, const Candidate& b) { return a.id < b.id; }
-
-std::size_t largest(std::span<const double> logit) {
+std::size_t largest(std::span<const float> logit) {
   std::size_t best = 0;
   for (std::size_t i = 1; i < logit.size(); ++i) {
     if (logit[i] > logit[best]) best = i;
@@ -29,47 +26,35 @@ std::size_t largest(std::span<const double> logit) {
   return best;
 }
 
-// The k best possible ids, ascending. The heap's front is the worst of those kept so far; few of a row get past it.
-void keep_top_k(std::span<const double> logit, std::size_t k, std::vector<Candidate>& kept) {
-  for (std::size_t i = 0; i < logit.size(); ++i) {
-    if (logit[i] == impossible || (kept.size() == k && logit[i] <= kept.front().value)) continue;
-    if (kept.size() == k) {
-      std::ranges::pop_heap(kept, better);
-      kept.pop_back();
-    }
-    kept.push_back({raw(token(i)), logit[i]});
-    std::ranges::push_heap(kept, better);
-  }
-  std::ranges::sort(kept, lower_id);
-}
-
 double sum_of(std::span<const Candidate> kept) {
   double sum = 0;
-  for (const Candidate& c : kept) sum += c.value;
+  for (const Candidate& c : kept) sum += c.weight;
   return sum;
 }
 
-// From the most probable on until their share reaches p; ids ascending again. Tokens below a certain weight need no
-// sorting: together they are less than half of the 1 - p that may be missing.
-void keep_top_p(double p, std::vector<Candidate>& kept, std::vector<Candidate>& heap) {
-  const double total = sum_of(kept);
-  const double missing = 1 - p > 1e-9 ? 1 - p : 0;  // closer to 1 the sums' rounding could matter
+// From the most probable on until their share of `total` reaches p. They are sorted part by part, as few are mostly
+// enough; and those below a certain weight never, since together they are less than half of the 1 - p that may be
+// missing.
+void keep_top_p(double p, double total, std::vector<Candidate>& kept, std::vector<Candidate>& best) {
+  const double missing = 1 - p > 1e-9 ? 1 - p : 0;  // closer to 1 the rounding of sums could matter
   const double least = missing * total / (2 * static_cast<double>(kept.size()));
-  heap.clear();
+  best.clear();
   for (const Candidate& c : kept) {
-    if (c.value >= least) heap.push_back(c);
+    if (c.weight >= least) best.push_back(c);
   }
-  const auto worse = [](const Candidate& a, const Candidate& b) { return better(b, a); };
-  std::ranges::make_heap(heap, worse);
-  kept.clear();
+  const auto at = [&](std::size_t i) { return best.begin() + static_cast<std::ptrdiff_t>(i); };
   double mass = 0;
-  do {
-    std::ranges::pop_heap(heap, worse);
-    kept.push_back(heap.back());
-    heap.pop_back();
-    mass += kept.back().value;
-  } while (mass < p * total && !heap.empty());
-  std::ranges::sort(kept, lower_id);
+  for (std::size_t begin = 0, end = 64; begin < best.size(); begin = end, end *= 4) {
+    end = std::min(end, best.size());
+    std::ranges::nth_element(at(begin), at(end - 1), best.end(), better);
+    std::ranges::sort(at(begin), at(end), better);
+    for (std::size_t i = begin; i < end; ++i) {
+      mass += best[i].weight;
+      if (mass < p * total) continue;
+      std::erase_if(kept, [last = best[i]](const Candidate& c) { return better(last, c); });
+      return;
+    }
+  }
 }
 
 }  // namespace
@@ -98,21 +83,28 @@ void Sampler::pop() {
 }
 
 // Steps 1 to 4.
-void Sampler::adjust(std::span<const float> logits, std::span<double> logit) const {
-  const auto at = [&](TokenId id) -> double& {
-    check(raw(id) >= 0 && static_cast<std::size_t>(raw(id)) < logit.size(), "options were checked against the row");
-    return logit[static_cast<std::size_t>(raw(id))];
+void Sampler::adjust(std::span<const float> logits, std::span<float> logit) const {
+  for (std::size_t i = 0; i < logits.size(); ++i) logit[i] = std::isnan(logits[i]) ? impossible : logits[i];
+  const auto known = [&](TokenId id) { return raw(id) >= 0 && static_cast<std::size_t>(raw(id)) < logit.size(); };
+  // Changes a logit in double and rounds once.
+  const auto change = [&](TokenId id, auto to) {
+    check(known(id), "options and tokens are of the vocabulary that the row is of");
+    float& l = logit[static_cast<std::size_t>(raw(id))];
+    l = static_cast<float>(to(static_cast<double>(l)));
   };
-  for (std::size_t i = 0; i < logits.size(); ++i) logit[i] = std::isnan(logits[i]) ? impossible : double{logits[i]};
-  for (const TokenBias& b : options_.logit_bias) at(b.id) = b.bias <= never_bias ? impossible : at(b.id) + b.bias;
+  for (const TokenBias& b : options_.logit_bias) {
+    change(b.id, [&](double l) { return b.bias <= never_bias ? impossible : l + b.bias; });
+  }
   for (const TokenCounts::Entry& e : counts_.entries()) {
-    double& l = at(e.id);
-    l = l > 0 ? l / options_.repetition_penalty : l * options_.repetition_penalty;
-    if (e.made > 0) l -= options_.frequency_penalty * static_cast<double>(e.made) + options_.presence_penalty;
+    change(e.id, [&](double l) {
+      const double repeated = l > 0 ? l / options_.repetition_penalty : l * options_.repetition_penalty;
+      if (e.made == 0) return repeated;
+      return repeated - (options_.frequency_penalty * static_cast<double>(e.made) + options_.presence_penalty);
+    });
   }
   const auto forbid = [&](std::span<const TokenId> ids) {
     for (const TokenId id : ids) {
-      if (raw(id) >= 0 && static_cast<std::size_t>(raw(id)) < logit.size()) at(id) = impossible;
+      if (known(id)) logit[static_cast<std::size_t>(raw(id))] = impossible;
     }
   };
   forbid(never_);
@@ -123,38 +115,48 @@ void Sampler::adjust(std::span<const float> logits, std::span<double> logit) con
 Status Sampler::keep(std::span<const float> logits, SamplerScratch& scratch) const {
   check(!logits.empty(), "sampling wants a row of logits");
   scratch.logit.resize(logits.size());
-  adjust(logits, scratch.logit);
+  const std::span<float> logit = scratch.logit;
+  adjust(logits, logit);
   std::vector<Candidate>& kept = scratch.kept;
   kept.clear();
-  const std::size_t best = largest(scratch.logit);
-  const double top = scratch.logit[best];
+  scratch.sum = 0;
+  const std::size_t best = largest(logit);
+  const double top = logit[best];
   if (top == impossible) {
     return fail(Errc::range,
                 "no token is possible: each of the {} logits is -inf, or its token is reserved, forbidden by a bias of "
                 "{} or less, or a stop token before min_tokens",
                 logits.size(), never_bias);
   }
+  const auto add = [&](std::size_t id, double weight) {
+    if (weight == 0) return;
+    kept.push_back({static_cast<std::int32_t>(id), weight});
+    scratch.sum += weight;
+  };
   if (options_.temperature <= 0 || !std::isfinite(top)) {
-    kept.push_back({raw(token(best)), 1});
-    scratch.sum = 1;
+    add(best, 1);
     return {};
   }
-  const auto weight = [&](double logit) { return std::exp((logit - top) / options_.temperature); };
-  if (options_.top_k > 0 && options_.top_k < static_cast<std::int64_t>(logits.size())) {
-    keep_top_k(scratch.logit, static_cast<std::size_t>(options_.top_k), kept);
-    for (Candidate& c : kept) c.value = weight(c.value);
+  const auto scaled = [&](std::size_t id) { return (logit[id] - top) / options_.temperature; };
+  const auto size = static_cast<std::int64_t>(logit.size());
+  if (options_.top_k > 0 && options_.top_k < size) {
+    scratch.room.resize(static_cast<std::size_t>(TopK::room_for(options_.top_k)));
+    TopK top_k(options_.top_k, scratch.room);
+    top_k.add_all(logit.data(), size, 0);
+    for (const TopK::Entry e : top_k.best()) {
+      const auto id = static_cast<std::size_t>(TopK::index(e));
+      add(id, std::exp(scaled(id)));
+    }
   } else {
-    // Where top_p does not ask for the whole mass, what min_p drops by far needs no exponential.
+    // Unless top_p asks for the whole mass, what min_p drops by far needs no exponential.
     const double least = options_.top_p < 1 ? impossible : std::log(options_.min_p) - 1e-6;
-    for (std::size_t i = 0; i < logits.size(); ++i) {
-      if ((scratch.logit[i] - top) / options_.temperature < least) continue;
-      kept.push_back({raw(token(i)), weight(scratch.logit[i])});
+    for (std::size_t id = 0; id < logit.size(); ++id) {
+      if (const double s = scaled(id); s >= least) add(id, std::exp(s));
     }
   }
-  std::erase_if(kept, [](const Candidate& c) { return c.value == 0; });
-  if (options_.top_p < 1) keep_top_p(options_.top_p, kept, scratch.heap);
-  if (options_.min_p > 0) std::erase_if(kept, [&](const Candidate& c) { return c.value < options_.min_p; });
-  scratch.sum = sum_of(kept);
+  if (options_.top_p < 1) keep_top_p(options_.top_p, scratch.sum, kept, scratch.best);
+  if (options_.min_p > 0) std::erase_if(kept, [&](const Candidate& c) { return c.weight < options_.min_p; });
+  if (options_.top_p < 1 || options_.min_p > 0) scratch.sum = sum_of(kept);
   return {};
 }
 
@@ -163,7 +165,7 @@ Expected<TokenId> Sampler::sample(std::span<const float> logits, Position positi
   const double draw = uniform(options_.seed, options_.choice, raw(position)) * scratch.sum;
   double passed = 0;
   for (const Candidate& c : scratch.kept) {
-    passed += c.value;
+    passed += c.weight;
     if (draw < passed) return TokenId{c.id};
   }
   return TokenId{scratch.kept.back().id};  // rounding left the draw at the very end
@@ -173,7 +175,7 @@ Expected<std::vector<TokenProbability>> Sampler::distribution(std::span<const fl
                                                               SamplerScratch& scratch) const {
   if (Status possible = keep(logits, scratch); !possible) return tl::unexpected(possible.error());
   std::vector<TokenProbability> all;
-  for (const Candidate& c : scratch.kept) all.push_back({TokenId{c.id}, c.value / scratch.sum});
+  for (const Candidate& c : scratch.kept) all.push_back({TokenId{c.id}, c.weight / scratch.sum});
   return all;
 }
 

@@ -24,6 +24,7 @@
 
 #include "base/expected.h"
 #include "base/ids.h"
+#include "device/cpu/top_k.h"
 #include "engine/token_counts.h"
 
 namespace cachalot {
@@ -58,14 +59,15 @@ struct TokenProbability {
   double probability;
 };
 
-// Memory that sample() works in; one for any number of samplers, not at the same time. [vocab] once it has been used.
+// Memory that sample() works in; one for any number of samplers, not at the same time.
 struct SamplerScratch {
   struct Candidate {
     std::int32_t id;
-    double value;  // its logit, then its weight: exp((logit - largest) / temperature)
+    double weight;  // exp((logit - largest) / temperature): 1 for the most probable
   };
-  std::vector<double> logit;
-  std::vector<Candidate> kept, heap;
+  std::vector<float> logit;  // [vocab]
+  std::vector<Candidate> kept, best;
+  std::vector<TopK::Entry> room;
   double sum = 0;  // of kept's weights
 };
 
@@ -84,9 +86,10 @@ class Sampler {
   void pop();
   std::int64_t made() const { return static_cast<std::int64_t>(output_.size()); }
 
-  // The token for `position`. Numerics: everything in double; sums by ascending id, but for top_p, whose mass is summed
-  // from the most probable token on. NaN logits count as impossible; +inf, the lowest id of several, wins alone.
-  // logits: [vocab]. Error: Errc::range where no token is possible.
+  // The token for `position`. Numerics: in double; a logit that bias or penalties change is rounded to f32 after each
+  // of the two; sums go by ascending id, but top_p's mass from the most probable token on. NaN logits count as
+  // impossible; +inf, the lowest id of several, wins alone. logits: [vocab]. Error: Errc::range where no token is
+  // possible.
   Expected<TokenId> sample(std::span<const float> logits, Position position, SamplerScratch& scratch) const;
 
   // What sample() draws from: every id that it can give, ascending, with its probability.
@@ -94,7 +97,7 @@ class Sampler {
 
  private:
   Status keep(std::span<const float> logits, SamplerScratch& scratch) const;
-  void adjust(std::span<const float> logits, std::span<double> logit) const;
+  void adjust(std::span<const float> logits, std::span<float> logit) const;
 
   SamplingOptions options_;
   std::vector<TokenId> never_, stop_tokens_;
