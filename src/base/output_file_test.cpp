@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/output_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <limits>
+#include <string_view>
+
+#include "base/mapped_file.h"
+
+namespace cachalot {
+namespace {
+
+std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+std::filesystem::path path_for(const char* name) {
+  return std::filesystem::path(testing::TempDir()) / fmt::format("output_file_test.{}.{}", ::getpid(), name);
+}
+
+TEST(OutputFile, WritesAnywhereInAnyOrderAndTheRestIsZero) {
+  const auto path = path_for("order");
+  auto file = OutputFile::create(path);
+  ASSERT_TRUE(file.has_value()) << file.error().message;
+  ASSERT_TRUE(file->resize(10).has_value());
+  ASSERT_TRUE(file->write_at(6, bytes_of("end.")).has_value());
+  ASSERT_TRUE(file->write_at(0, bytes_of("abc")).has_value());
+  ASSERT_TRUE(file->write_at(3, {}).has_value());
+  ASSERT_TRUE(file->close().has_value());
+  EXPECT_EQ(MappedFile::open(path)->text(), std::string_view("abc\0\0\0end.", 10));
+  auto again = OutputFile::create(path);
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(std::filesystem::file_size(path), 0u);
+  std::filesystem::remove(path);
+}
+
+TEST(OutputFile, HoleTakesNoDisk) {
+  const auto path = path_for("hole");
+  ASSERT_TRUE(keeps_holes(testing::TempDir()).value()) << "the tests' folder is expected on such a file system";
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(testing::TempDir()) / ".cachalot-hole"));
+  auto file = OutputFile::create(path);
+  ASSERT_TRUE(file->resize(std::int64_t{1} << 33).has_value());
+  EXPECT_LT(file->disk_bytes().value(), 1 << 16);
+  ASSERT_TRUE(file->write_at(std::int64_t{1} << 32, bytes_of(std::string(1 << 20, 'x'))).has_value());
+  EXPECT_GE(file->disk_bytes().value(), 1 << 20);
+  EXPECT_LT(file->disk_bytes().value(), 1 << 21);
+  EXPECT_EQ(std::filesystem::file_size(path), std::uintmax_t{1} << 33);
+  std::filesystem::remove(path);
+}
+
+TEST(OutputFile, MovedFileIsClosedOnceByWhoHasIt) {
+  const auto path = path_for("moved");
+  auto first = OutputFile::create(path);
+  OutputFile second = std::move(*first);
+  OutputFile third = std::move(second);
+  second = std::move(third);
+  ASSERT_TRUE(second.write_at(0, bytes_of("x")).has_value());
+  EXPECT_TRUE(second.close().has_value());
+  std::filesystem::remove(path);
+}
+
+TEST(OutputFile, ErrorsNameTheFile) {
+  const auto absent = OutputFile::create("/absent/file");
+  ASSERT_FALSE(absent.has_value());
+  EXPECT_EQ(absent.error().code, Errc::io);
+  EXPECT_EQ(absent.error().message, "can't create /absent/file: No such file or directory");
+  EXPECT_FALSE(keeps_holes("/absent").has_value());
+  auto full = OutputFile::create("/dev/full");
+  ASSERT_TRUE(full.has_value());
+  const Status written = full->write_at(0, bytes_of("x"));
+  ASSERT_FALSE(written.has_value());
+  EXPECT_EQ(written.error().message, "can't write 1 bytes at 0 of /dev/full: No space left on device");
+  EXPECT_FALSE(full->resize(1).has_value());
+}
+
+TEST(OutputFile, SizeThatTheFileSystemDoesNotTakeSaysWhatIsNeeded) {
+  const auto path = path_for("limit");
+  auto file = OutputFile::create(path);
+  rlimit before = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit lower = before;
+  lower.rlim_cur = 1 << 20;
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &lower), 0);
+  const Status grown = file->resize((1 << 20) + 1);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(grown.has_value());
+  EXPECT_EQ(grown.error().message,
+            fmt::format("can't make {} 1048577 bytes long: File too large: a file system (or `ulimit -f`) that takes "
+                        "larger files is needed",
+                        path.string()));
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace cachalot
