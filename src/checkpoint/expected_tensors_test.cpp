@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "checkpoint/released_config.h"
 #include "checkpoint/test_checkpoint.h"
 
 namespace cachalot {
@@ -45,7 +46,7 @@ TEST(ExpectedTensors, GoldenCheckpointsHaveExactlyTheTensorsOfTheTable) {
 }
 
 TEST(ExpectedTensors, ReleasedShapeHasThePublishedInventory) {
-  const auto loaded = parse_config(text_of(CACHALOT_TEST_DATA "/released_config.json"), "released");
+  const auto loaded = parse_config(released_config_text(), "released");
   ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
   const auto tensors = expected_tensors(loaded->config);
   EXPECT_EQ(tensors.size(), 96'085u);

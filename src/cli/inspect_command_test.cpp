@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "checkpoint/released_config.h"
 #include "checkpoint/test_checkpoint.h"
 #include "cli/backend_table.h"
 #include "cli/byte_text.h"
@@ -97,7 +98,8 @@ TEST(InspectCommand, FolderThatIsNoModelFails) {
 }
 
 TEST(InspectCommand, StateOfTheReleasedModelIs890BytesATokenFromItsConfigAlone) {
-  const std::string config = CACHALOT_TEST_DATA "/released_config.json";
+  const TestFolder folder;
+  const std::string config = folder.write("config.json", released_config_text()).string();
   const auto json = parse_json(run({"inspect", config, "--state", "--json"}).out, "out");
   ASSERT_TRUE(json.has_value()) << json.error().message;
   EXPECT_EQ(json->find("bytes_per_token")->as_double(), 890);
