@@ -3,44 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "checkpoint/test_checkpoint.h"
-#include "engine/load_model.h"
+#include "engine/test_generate.h"
 
 namespace cachalot {
 namespace {
-
-const LoadedModel& mini() {
-  static const LoadedModel loaded = [] {
-    auto l = load_model(CACHALOT_BUILD_DIR "/golden/mini-a", {.backend = &cpu_backend()});
-    if (!l) {
-      ADD_FAILURE() << l.error().message;
-      std::abort();
-    }
-    return std::move(*l);
-  }();
-  return loaded;
-}
-
-std::vector<TokenId> tokens(std::int64_t n) {
-  std::vector<TokenId> t;
-  for (std::int64_t i = 0; i < n; ++i) t.push_back(TokenId{static_cast<std::int32_t>(3 + i * 37 % 400)});
-  return t;
-}
-
-std::vector<TokenId> ids(const Generation& g, std::size_t choice = 0) {
-  std::vector<TokenId> all;
-  for (const GeneratedToken& t : g.choices[choice].tokens) all.push_back(t.id);
-  return all;
-}
-
-Expected<Generation> run(const std::vector<TokenId>& prompt, const GenerateOptions& options,
-                         const GenerateEvents& events = {}) {
-  Context context;
-  Sequence sequence = mini().model.new_sequence();
-  return generate(mini(), context, sequence, prompt, options, events);
-}
 
 TEST(Generate, MakesAsManyTokensAsAskedFor) {
   for (const std::int64_t n : {0, 1, 5}) {
@@ -52,23 +19,23 @@ TEST(Generate, MakesAsManyTokensAsAskedFor) {
 }
 
 TEST(Generate, StopsAtAStopTokenAndKeepsIt) {
-  const auto all = ids(*run(tokens(4), {.max_tokens = 6}));
+  const auto all = ids(run(tokens(4), {.max_tokens = 6})->choices[0]);
   GenerateOptions options{.max_tokens = 6};
   options.stop_tokens = {all[2]};
   const auto g = run(tokens(4), options);
   ASSERT_TRUE(g);
   EXPECT_EQ(g->choices[0].end, EndReason::stop);
-  EXPECT_EQ(ids(*g).back(), all[2]);
+  EXPECT_EQ(ids(g->choices[0]).back(), all[2]);
   EXPECT_LE(g->choices[0].tokens.size(), 3u);
 }
 
 TEST(Generate, GivesTheSameTokensWhateverTheChunk) {
   const GenerateOptions whole{.max_tokens = 4, .sampling = {.temperature = 1, .seed = 5}, .chunk = 1000};
-  const auto want = ids(*run(tokens(70), whole));
+  const auto want = ids(run(tokens(70), whole)->choices[0]);
   for (const std::int64_t chunk : {1, 7, 64}) {
     GenerateOptions o = whole;
     o.chunk = chunk;
-    EXPECT_EQ(ids(*run(tokens(70), o)), want) << "chunk " << chunk;
+    EXPECT_EQ(ids(run(tokens(70), o)->choices[0]), want) << "chunk " << chunk;
   }
 }
 
@@ -122,7 +89,7 @@ TEST(Generate, TellsThePromptsProgressAndEachTokenOnce) {
                       .token = [&](const GeneratedToken& t) { told.push_back(t.id); }});
   ASSERT_TRUE(g);
   EXPECT_EQ(done, (std::vector<std::int64_t>{4, 8, 10}));
-  EXPECT_EQ(told, ids(*g));
+  EXPECT_EQ(told, ids(g->choices[0]));
 }
 
 TEST(Generate, ReportsTheLikeliestTokensOfEveryStep) {
