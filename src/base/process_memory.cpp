@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/process_memory.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -18,6 +20,12 @@ ProcessMemory process_memory() {
     if (key == "RssFile:" && status >> kib) memory.file = kib * 1024;
   }
   return memory;
+}
+
+void give_back_freed_memory() {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
 }
 
 MemoryPeak::MemoryPeak() {

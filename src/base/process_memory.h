@@ -18,6 +18,10 @@ struct ProcessMemory {
 // 0 where the system does not say.
 ProcessMemory process_memory();
 
+// Hands memory that was freed, and that the allocator keeps for later, back to the system: worth it after something
+// large and short-lived, such as the text of a header with 100,000 tensors.
+void give_back_freed_memory();
+
 // Looks every few milliseconds while it lives, from a thread of its own, and keeps the largest numbers.
 class MemoryPeak {
  public:

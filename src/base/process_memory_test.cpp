@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <memory>
+#include <vector>
 
 namespace cachalot {
 namespace {
@@ -27,6 +29,19 @@ TEST(ProcessMemory, PagesThatWereTouchedAreAnonymousUntilTheyAreGivenBack) {
   EXPECT_LT(with.file, before.file + static_cast<std::int64_t>(some) / 2);
   ::munmap(pages, some);
   EXPECT_LT(process_memory().anonymous, with.anonymous - static_cast<std::int64_t>(some) * 9 / 10);
+}
+
+TEST(ProcessMemory, WhatWasFreedInTheMiddleOfTheHeapIsGivenBack) {
+  const std::int64_t before = process_memory().anonymous;
+  std::vector<std::unique_ptr<char[]>> blocks;
+  for (int i = 0; i < 20000; ++i) {
+    blocks.push_back(std::make_unique<char[]>(4000));
+    std::memset(blocks.back().get(), 1, 4000);
+  }
+  const auto last = std::make_unique<char[]>(4000);  // keeps the heap from shrinking by itself
+  blocks.clear();
+  give_back_freed_memory();
+  EXPECT_LT(process_memory().anonymous, before + 20'000'000);
 }
 
 TEST(MemoryPeak, RemembersWhatWasGivenBack) {
