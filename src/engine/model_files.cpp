@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/model_files.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "base/mapped_file.h"
+#include "checkpoint/shard_index.h"
+
+namespace cachalot {
+namespace {
+
+// -1 where there is no such file.
+std::int64_t size_of(const std::filesystem::path& path) {
+  std::error_code wrong;
+  const auto size = std::filesystem::file_size(path, wrong);
+  return wrong ? -1 : static_cast<std::int64_t>(size);
+}
+
+}  // namespace
+
+Expected<ModelFiles> look_at_model(const std::filesystem::path& model) {
+  ModelFiles files;
+  files.path = model;
+  std::error_code wrong;  // not asked: what can't be looked at can't be opened either, and that is told
+  const bool folder = std::filesystem::is_directory(model, wrong);
+  const auto config_path = folder ? model / "config.json" : model;
+  const auto text = MappedFile::open(config_path);
+  if (!text) return tl::unexpected(text.error());
+  auto loaded = parse_config(text->text(), config_path.string());
+  if (!loaded) return tl::unexpected(loaded.error());
+  files.config = std::move(loaded->config);
+  if (!folder) return files;
+
+  std::vector<std::string> names = {"model.safetensors"};
+  if (const auto path = model / "model.safetensors.index.json"; std::filesystem::exists(path, wrong)) {
+    const auto file = MappedFile::open(path);
+    if (!file) return tl::unexpected(file.error());
+    const auto index = parse_shard_index(file->text(), path.string());
+    if (!index) return tl::unexpected(index.error());
+    names = index->shards();
+    files.indexed = true;
+  } else if (size_of(model / names[0]) < 0) {
+    names.clear();
+  }
+  files.shards = static_cast<std::int64_t>(names.size());
+  for (const std::string& name : names) {
+    const std::int64_t bytes = size_of(model / name);
+    if (bytes < 0) {
+      files.absent.push_back(name);
+    } else {
+      files.shard_bytes += bytes;
+    }
+  }
+  files.tokenizer_bytes = std::max<std::int64_t>(0, size_of(model / "tokenizer.json"));
+  return files;
+}
+
+}  // namespace cachalot
