@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/process_memory.h"
 #include "checkpoint/expected_tensors.h"
 #include "engine/reserved_tokens.h"
 #include "tokenizer/token_classes.h"
@@ -10,10 +11,19 @@
 namespace cachalot {
 
 Expected<LoadedModel> load_model(const std::filesystem::path& directory, const ModelOptions& options,
-                                 const std::function<void(std::string_view)>& stage) {
+                                 const std::function<void(std::string_view)>& stage, const MemoryRequest& request,
+                                 const MachineMemory& machine) {
   const auto tell = [&](std::string_view what) {
     if (stage) stage(what);
   };
+  const auto files = look_at_model(directory);
+  if (!files) return tl::unexpected(files.error());
+  MemoryRequest wanted = request;
+  wanted.numerics = options.numerics;
+  wanted.drafts = options.drafts;
+  if (Status fits = check_memory(plan_memory(*files, wanted), machine); !fits) {
+    return fail(fits.error().code, "{}: {}", directory.string(), fits.error().message);
+  }
   tell("mapping the checkpoint");
   auto checkpoint = Checkpoint::open(directory);
   if (!checkpoint) return tl::unexpected(checkpoint.error());
@@ -25,10 +35,12 @@ Expected<LoadedModel> load_model(const std::filesystem::path& directory, const M
     warnings.push_back(
         fmt::format("{} tensors of {} are not used: {}", unused->size(), directory.string(), fmt::join(*unused, ", ")));
   }
+  give_back_freed_memory();
   tell("reading the tokenizer");
   auto tokenizer = Tokenizer::load(directory);
   if (!tokenizer) return tl::unexpected(tokenizer.error());
   TokenClasses classes = token_classes(*tokenizer);
+  give_back_freed_memory();
   tell("binding the weights");
   auto model = Model::load(std::move(*checkpoint), std::move(classes.class_of), classes.classes, options);
   if (!model) return tl::unexpected(model.error());

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/expected.h"
+#include "base/machine_memory.h"
+#include "engine/memory_plan.h"
 #include "model/model.h"
 #include "tokenizer/tokenizer.h"
 
@@ -22,8 +24,11 @@ struct LoadedModel {
 };
 
 // Opens a checkpoint's folder, checks every tensor against its config, and binds it. `stage` is told what is being
-// done. Errors: the first thing that is missing or wrong, with file, name, found and expected.
+// done; `request` is what the model is wanted for, as far as it is known by now. Errors: Errc::memory before anything
+// is mapped where the machine does not have what that takes (memory_plan.h); else the first thing that is missing or
+// wrong, with file, name, found and expected.
 Expected<LoadedModel> load_model(const std::filesystem::path& directory, const ModelOptions& options,
-                                 const std::function<void(std::string_view)>& stage = {});
+                                 const std::function<void(std::string_view)>& stage = {},
+                                 const MemoryRequest& request = {}, const MachineMemory& machine = machine_memory());
 
 }  // namespace cachalot
