@@ -8,21 +8,12 @@
 
 #include "base/json.h"
 #include "cli/default_model.h"
+#include "cli/json_lines.h"
 #include "cli/terminal.h"
 #include "tokenizer/utf8.h"
 
 namespace cachalot {
 namespace {
-
-// A value as text for a message.
-std::string shown(const Json& value) {
-  constexpr std::size_t longest = 60;
-  if (value.is_array()) return "an array";
-  if (value.is_object()) return "an object";
-  if (value.is_string()) return "a string";
-  const std::string text = value.dump();
-  return text.size() <= longest ? text : text.substr(0, longest) + "...";
-}
 
 Expected<Json> encode_line(const Tokenizer& tokenizer, const Json& request) {
   const Json* text = request.find("text");
@@ -62,20 +53,6 @@ Expected<Json> answer(const Tokenizer& tokenizer, TokenizeWay way, std::string_v
   if (!request) return request;
   if (!request->is_object()) return fail(Errc::format, "input is {}, expected an object", shown(*request));
   return way == TokenizeWay::encode ? encode_line(tokenizer, *request) : decode_line(tokenizer, *request);
-}
-
-std::string error_line(std::string message) { return Json::object({{"error", std::move(message)}}).dump(); }
-
-// The next line without its end; the bytes beyond `most_bytes` are read and dropped, all but one. False at the end.
-bool read_line(std::istream& in, std::string& line, std::size_t most_bytes) {
-  using Traits = std::istream::traits_type;
-  line.clear();
-  auto c = in.rdbuf()->sbumpc();
-  if (c == Traits::eof()) return false;
-  for (; c != Traits::eof() && c != '\n'; c = in.rdbuf()->sbumpc()) {
-    if (line.size() <= most_bytes) line += Traits::to_char_type(c);
-  }
-  return true;
 }
 
 struct TokenizeOptions {
@@ -144,20 +121,12 @@ int tokenize(const TokenizeOptions& options) {
 }  // namespace
 
 std::string answer_line(const Tokenizer& tokenizer, TokenizeWay way, std::string_view line) {
-  const auto json = answer(tokenizer, way, line);
-  return json ? json->dump() : error_line(json.error().message);
+  return answer_text(answer(tokenizer, way, line));
 }
 
 bool answer_lines(const Tokenizer& tokenizer, TokenizeWay way, std::istream& in, std::ostream& out,
                   std::size_t most_bytes) {
-  std::string line;
-  while (out.good() && read_line(in, line, most_bytes)) {
-    out << (line.size() > most_bytes ? error_line(fmt::format("a line of more than {} bytes", most_bytes))
-                                     : answer_line(tokenizer, way, line))
-        << '\n'
-        << std::flush;
-  }
-  return out.good();
+  return answer_lines([&](std::string_view line) { return answer(tokenizer, way, line); }, in, out, most_bytes);
 }
 
 std::string shown_tokens(const Tokenizer& tokenizer, std::span<const TokenId> ids) {
