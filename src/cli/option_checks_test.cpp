@@ -31,6 +31,35 @@ TEST(OptionChecks, LeadingZerosDoNotMakeOctal) {
   EXPECT_EQ(seed, 10u);
 }
 
+TEST(OptionChecks, RealNumbersAreFiniteAndInsideTheirBorders) {
+  for (const char* good : {"-2", "2", "0", "-0", "1.5", "1e-3", ".5", "2.0"}) {
+    std::string text = good;
+    EXPECT_EQ(real_number(-2, 2)(text), "") << good;
+    EXPECT_EQ(text, good);
+  }
+  for (const char* bad : {"", " ", "-2.01", "2.01", "+1", "nan", "inf", "1e400", "0x1", "1,5", "1 ", " 1", "1f"}) {
+    std::string text = bad;
+    EXPECT_EQ(real_number(-2, 2)(text), fmt::format("{:?} is no number from -2 to 2", bad));
+  }
+  std::string border = "0";
+  EXPECT_EQ(real_number(0, 1)(border), "");
+  EXPECT_EQ(real_number(0, 1, Least::excluded)(border), "\"0\" is no number above 0, at most 1");
+}
+
+TEST(OptionChecks, AnIdAndItsValueStandAroundAnEqualsSign) {
+  const auto pair = parse_id_and_value("012=-2.5", -100, 100);
+  ASSERT_TRUE(pair.has_value());
+  EXPECT_EQ(pair->id, 12);
+  EXPECT_EQ(pair->value, -2.5);
+  for (const char* bad :
+       {"", "=", "1", "1=", "=1", "-1=1", "1.5=1", "1=x", "1=nan", "1=101", "1=-101", "1=1=1", "1 =1"}) {
+    const auto none = parse_id_and_value(bad, -100, 100);
+    ASSERT_FALSE(none.has_value()) << bad;
+    EXPECT_EQ(none.error().code, Errc::usage);
+    EXPECT_NE(none.error().message.find("number from -100 to 100"), std::string::npos);
+  }
+}
+
 TEST(OptionChecks, ListsKeepTheirEmptyParts) {
   EXPECT_EQ(split_at_commas("a"), (std::vector<std::string>{"a"}));
   EXPECT_EQ(split_at_commas(""), (std::vector<std::string>{""}));

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run_command.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/json.h"
+
+namespace cachalot {
+namespace {
+
+struct Ran {
+  int exit_code = 0;
+  std::string out, error;
+};
+
+Ran run(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"run", "--model", CACHALOT_BUILD_DIR "/golden/mini-a"});
+  CLI::App app("test");
+  Ran ran;
+  add_run_command(app, ran.exit_code);
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  try {
+    std::ranges::reverse(arguments);
+    app.parse(arguments);
+  } catch (const CLI::ParseError& e) {
+    ran.exit_code = app.exit(e) == 0 ? 0 : 2;
+  }
+  ran.out = testing::internal::GetCapturedStdout();
+  ran.error = testing::internal::GetCapturedStderr();
+  return ran;
+}
+
+Json json_of(const Ran& ran) {
+  EXPECT_EQ(ran.exit_code, 0) << ran.error;
+  auto json = parse_json(ran.out, "out");
+  EXPECT_TRUE(json.has_value()) << ran.out;
+  return json ? std::move(*json) : Json();
+}
+
+std::string dump(const Json& object, std::string_view key) {
+  const Json* value = object.find(key);
+  return value != nullptr ? value->dump() : "";
+}
+
+const std::vector<std::string> request = {"--ids", "3,40,77", "--temperature", "1.5"};
+
+Ran run_with(std::vector<std::string> more, std::int64_t max_tokens = 6) {
+  more.insert(more.begin(), request.begin(), request.end());
+  more.insert(more.end(), {"--max-tokens", std::to_string(max_tokens)});
+  return run(std::move(more));
+}
+
+TEST(RunCommand, EachOfSeveralChoicesIsInTheListAndTheFirstIsThatOfASingleRun) {
+  const Json one = json_of(run_with({"--json", "--logprobs", "2"}));
+  const Json many = json_of(run_with({"--json", "--logprobs", "2", "--choices", "3"}));
+  EXPECT_EQ(one.find("choices"), nullptr);
+  EXPECT_EQ(many.find("ids"), nullptr);
+  EXPECT_EQ(dump(many, "prompt_ids"), "[3,40,77]");
+  ASSERT_EQ(many.find("choices")->items().size(), 3u);
+  const Json& first = many.find("choices")->items()[0];
+  for (const char* key : {"ids", "text", "end", "logprobs"}) EXPECT_EQ(dump(first, key), dump(one, key)) << key;
+  EXPECT_NE(dump(many.find("choices")->items()[1], "ids"), dump(first, "ids"));
+  EXPECT_EQ(json_of(run_with({"--json", "--choices", "1"})).find("choices")->items().size(), 1u);
+}
+
+TEST(RunCommand, ChoicesArePrintedOneAfterTheOtherUnderAHeader) {
+  const Json many = json_of(run_with({"--json", "--choices", "2"}));
+  const auto text = [&](std::size_t c) { return *many.find("choices")->items()[c].find("text")->as_string(); };
+  const Ran ran = run_with({"--choices", "2", "--stats"});
+  EXPECT_EQ(ran.out, "--- choice 0, ended by length ---\n" + text(0) + "\n\n--- choice 1, ended by length ---\n" +
+                         text(1) + "\n");
+  EXPECT_NE(ran.error.find("ended by length, length"), std::string::npos) << ran.error;
+}
+
+TEST(RunCommand, AStopStringEndsTheTextAndIsNamed) {
+  const std::string text = *json_of(run_with({"--json"}, 30)).find("text")->as_string();
+  const auto letter = std::ranges::find_if(text, [](char c) { return c > ' ' && c <= '~'; });
+  ASSERT_NE(letter, text.end());
+  const std::string stop(1, *letter);
+  const Json json = json_of(run_with({"--json", "--stop", stop, "--stop", "not in it"}, 30));
+  EXPECT_EQ(*json.find("end")->as_string(), "stop_string");
+  EXPECT_EQ(*json.find("stop_string")->as_string(), stop);
+  EXPECT_EQ(*json.find("text")->as_string(), text.substr(0, static_cast<std::size_t>(letter - text.begin())));
+  EXPECT_EQ(run_with({"--stop", stop}, 30).out, *json.find("text")->as_string() + "\n");
+}
+
+TEST(RunCommand, FlagsOfTheSamplerChangeWhatIsDrawn) {
+  const std::string plain = dump(json_of(run_with({"--json"})), "ids");
+  const std::string only = dump(json_of(run_with({"--json", "--logit-bias", "5=100"})), "ids");
+  EXPECT_EQ(only, "[5,5,5,5,5,5]");
+  EXPECT_EQ(dump(json_of(run_with({"--json", "--top-k", "1"})), "ids"),
+            dump(json_of(run_with({"--json", "--min-p", "1"})), "ids"));
+  EXPECT_NE(dump(json_of(run_with({"--json", "--top-k", "1"})), "ids"), plain);
+  const Json end = json_of(run_with({"--json", "--logit-bias", "1=99", "--min-tokens", "2"}));
+  EXPECT_EQ(end.find("ids")->items().size(), 3u);
+  EXPECT_EQ(*end.find("end")->as_string(), "stop");
+}
+
+TEST(RunCommand, WrongValuesAreUsageErrorsThatNameTheOption) {
+  for (const auto& [option, value] : std::vector<std::pair<std::string, std::string>>{{"--top-p", "0"},
+                                                                                      {"--temperature", "nan"},
+                                                                                      {"--choices", "0"},
+                                                                                      {"--choices", "129"},
+                                                                                      {"--logit-bias", "497=1"},
+                                                                                      {"--stop", ""}}) {
+    const Ran ran = run_with({option, value});
+    EXPECT_EQ(ran.exit_code, 2) << option;
+    EXPECT_NE(ran.error.find(option), std::string::npos) << ran.error;
+  }
+}
+
+}  // namespace
+}  // namespace cachalot
