@@ -135,7 +135,7 @@ TEST(Matmul, DecodesEveryCodeOfEveryFormatExactly) {
     const std::int64_t in = f == WeightFormat::e4m3_block32 ? 256 : 32;
     std::vector<std::uint8_t> codes;
     for (int i = 0; i < 256; ++i) codes.push_back(static_cast<std::uint8_t>(i));
-    if (f == WeightFormat::e4m3_block32) codes[0x7F] = codes[0xFF] = 0;  // NaN: no released weight has it
+    if (f == WeightFormat::e4m3_block32) codes[0x7F] = codes[0xFF] = 0;  // NaN would make all outputs NaN
     for (const int scale : {0, 1, 100, 127, 130}) {
       std::vector<std::uint8_t> scales(16 * 8, static_cast<std::uint8_t>(scale));
       const Weight w{f, f == WeightFormat::e4m3_block32 ? 1 : 16, in, codes.data(), scales.data()};
@@ -145,6 +145,35 @@ TEST(Matmul, DecodesEveryCodeOfEveryFormatExactly) {
         const auto y = product(1, x, 1, w);
         for (std::int64_t o = 0; o < w.out; ++o) EXPECT_EQ(y[static_cast<std::size_t>(o)], w.value(o, k) + 0.0f);
       }
+    }
+  }
+}
+
+TEST(Matmul, ANanAmongTheCodesOrScalesOfAWeightReachesItsOutputs) {
+  constexpr std::int64_t in = 160, out = 40, at = 33;
+  for (const std::int64_t rows : {1, 8}) {
+    const auto x = numbers(rows * in, 13);
+    const auto nans = [&](const Weight& w) {
+      std::vector<std::int64_t> found;
+      const auto y = product(1, x, rows, w);
+      for (std::int64_t o = 0; o < out; ++o) {
+        const auto is_nan = [&](std::int64_t r) { return std::isnan(y[static_cast<std::size_t>(r * out + o)]); };
+        if (is_nan(0)) found.push_back(o);
+        for (std::int64_t r = 1; r < rows; ++r) EXPECT_EQ(is_nan(r), is_nan(0));
+      }
+      return found;
+    };
+    for (const std::int64_t k : {0, 1, 15, 16, 31, 32, 159}) {
+      for (const int nan : {0x7F, 0xFF}) {
+        RandomWeight w(WeightFormat::e4m3_block32, out, in, 14);
+        w.bytes[static_cast<std::size_t>(at * in + k)] = static_cast<std::uint8_t>(nan);
+        EXPECT_EQ(nans(w.weight), std::vector<std::int64_t>{at}) << k;
+      }
+      RandomWeight fp8(WeightFormat::e4m3_block32, out, in, 14), fp4(WeightFormat::e2m1_row32, out, in, 14);
+      fp8.scale[static_cast<std::size_t>(1 * in / 32 + k / 32)] = 0xFF;
+      EXPECT_EQ(nans(fp8.weight), (std::vector<std::int64_t>{32, 33, 34, 35, 36, 37, 38, 39})) << k;
+      fp4.scale[static_cast<std::size_t>(at * in / 32 + k / 32)] = 0xFF;
+      EXPECT_EQ(nans(fp4.weight), std::vector<std::int64_t>{at}) << k;
     }
   }
 }

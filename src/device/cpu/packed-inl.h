@@ -51,11 +51,8 @@ HWY_INLINE void decode_packed(RowFormat f, PackedRow row, std::int64_t n, float*
       break;
     case RowFormat::e4m3_e8m0_32:
       for (std::int64_t i = 0; i < whole; i += width) {
-        const Words code = load_bytes(codes + i);
-        const Words nan = hn::Set(U32(), 0x7Fu);  // unlike weights, rows may hold one
-        const auto is_nan = hn::RebindMask(F32(), hn::Eq(hn::And(code, nan), nan));
-        const Floats value = hn::IfThenElse(is_nan, hn::NaN(F32()), decode_e4m3(code));
-        hn::StoreU(hn::Mul(value, hn::Set(F32(), to_float(e8m0{scales[i / 32]}))), F32(), to + i);
+        const Floats scale = hn::Set(F32(), to_float(e8m0{scales[i / 32]}));
+        hn::StoreU(hn::Mul(decode_e4m3(load_bytes(codes + i)), scale), F32(), to + i);
       }
       break;
     case RowFormat::e2m1_e8m0_32:

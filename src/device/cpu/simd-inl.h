@@ -80,7 +80,7 @@ HWY_INLINE float dot(const float* a, const float* b, std::int64_t n) {
 
 // ---- codes to numbers, `width` at a time, without tables and without touching subnormal floats
 
-// e4m3 codes in the low byte of each word.
+// e4m3 codes in the low byte of each word. Exact, NaN too: a damaged weight must not pass for a number.
 HWY_INLINE Floats decode_e4m3(Words code) {
   const F32 f;
   const U32 u;
@@ -91,7 +91,8 @@ HWY_INLINE Floats decode_e4m3(Words code) {
   const Floats small = hn::Sub(hn::BitCast(f, hn::Add(shifted, hn::Set(u, 121u << 23))), hn::Set(f, 0x1p-6f));
   const Floats value = hn::IfThenElse(hn::RebindMask(f, hn::Lt(magnitude, hn::Set(u, 8u))), small, normal);
   const Words sign = hn::ShiftLeft<24>(hn::And(code, hn::Set(u, 0x80u)));
-  return hn::BitCast(f, hn::Or(hn::BitCast(u, value), sign));
+  const Words nan = hn::VecFromMask(u, hn::Eq(magnitude, hn::Set(u, 0x7Fu)));  // all bits set where the code is NaN
+  return hn::BitCast(f, hn::Or(hn::Or(hn::BitCast(u, value), sign), nan));
 }
 
 // e2m1 codes in the low four bits of each word; other bits are zero.
