@@ -64,6 +64,7 @@ void Bench::time(BenchReport report, Memory& memory, const std::vector<std::size
     memory.poison(0, outputs.back());
     std::size_t ran = 0;
     while (ran < sets && !done) {
+      if (options_.stopped()) return;
       const auto begin = Clock::now();
       run(ran++);
       seconds.push_back(since(begin));

@@ -49,7 +49,7 @@ struct BenchOptions {
   double seconds = 0.3;                      // to spend on each shape; at least one run
   std::int64_t working_set = 0;              // bytes that inputs and outputs rotate over, to find caches cold
   std::function<void(const BenchReport&)> report{};
-  std::function<bool()> stopped = [] { return false; };  // asked before each shape
+  std::function<bool()> stopped = [] { return false; };  // asked before each shape and run
 };
 
 class Bench {

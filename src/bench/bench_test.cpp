@@ -182,6 +182,18 @@ TEST(Bench, StopsBeforeTheNextShapeWhenAsked) {
   EXPECT_EQ(reports, 2);
 }
 
+TEST(Bench, StopsBetweenTheRunsOfAShapeAndReportsNothingOfIt) {
+  int reports = 0, asked = 0;
+  Bench bench({.rows = {1},
+               .tiny = true,
+               .seconds = 3600,
+               .report = [&](const BenchReport&) { ++reports; },
+               .stopped = [&] { return ++asked == 20; }});
+  bench.begin("fold");
+  fold_bench(bench);
+  EXPECT_EQ(reports, 0);
+}
+
 TEST(Bench, NamesThatNoOperatorHasAreAnsweredWithThoseThereAre) {
   const auto found = find_benches(std::vector<std::string>{"rope", "ropes"});
   ASSERT_FALSE(found);

@@ -6,9 +6,11 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <optional>
 
 #include "bench/operators.h"
 #include "bench/report.h"
+#include "cli/option_checks.h"
 #include "cli/terminal.h"
 #include "device/cpu/simd_level.h"
 
@@ -18,7 +20,7 @@ namespace {
 struct BenchFlags {
   std::vector<std::string> operators;
   std::string backend = "cpu";
-  std::string simd;  // empty: the best there is
+  std::optional<std::string> simd;  // none: the best there is
   int threads = usable_cores();
   std::int64_t rows = 0;  // 0: one and 64
   double seconds = 0.3;
@@ -40,8 +42,8 @@ Status measure(const BenchFlags& flags) {
   if (!benches) return tl::unexpected(benches.error());
   const auto backend = find_backend(flags.backend);
   if (!backend) return tl::unexpected(backend.error());
-  if (!flags.simd.empty()) {
-    const auto level = find_simd_level(flags.simd);
+  if (flags.simd) {
+    const auto level = find_simd_level(*flags.simd);
     if (!level) return tl::unexpected(level.error());
     force_simd_level(*level);
   }
@@ -62,7 +64,7 @@ Status measure(const BenchFlags& flags) {
   if (flags.rows > 0) options.rows = {flags.rows};
   options.working_set = std::min(4 * run.machine.last_cache_bytes, most_memory);
   options.report = [&](const BenchReport& report) {
-    fmt::print("{}", table_line(report));
+    print_out(table_line(report));
     std::fflush(stdout);
     if (csv.is_open()) csv << csv_line(run, report) << std::flush;
   };
@@ -71,14 +73,14 @@ Status measure(const BenchFlags& flags) {
   Bench bench(options);
   run.one_thread = bench.roofs_of_one_thread();
   run.all_threads = bench.roofs();
-  fmt::print("{}{}", machine_text(run), table_header());
+  print_out(machine_text(run) + table_header());
   if (csv.is_open()) csv << csv_header(run);
   for (const OperatorBench& b : *benches) {
     bench.begin(b.op);
     b.run(bench);
     if (interrupted()) return fail(Errc::stopped, "bench: interrupted in {}", b.op);
   }
-  fmt::print("load average at the end {}\n", load_average());
+  print_out(fmt::format("load average at the end {}\n", load_average()));
   if (csv.is_open() && !csv) return fail(Errc::io, "{}: can't be written", flags.csv);
   return {};
 }
@@ -93,13 +95,13 @@ void add_bench_command(CLI::App& app, int& exit_code) {
   command->add_option("--backend", flags->backend, "whose operators; see `cachalot inspect --backends`")
       ->capture_default_str();
   command->add_option("--threads", flags->threads, "threads that compute, for the operators and for the roofs")
-      ->check(CLI::Range(1, 1024))
+      ->transform(whole_number(1, 1024))
       ->capture_default_str();
   command->add_option("--simd", flags->simd,
                       "force a SIMD level: avx512, avx2, neon or portable (default: the best there is)");
-  command->add_option("--rows", flags->rows, "rows of a step (default: 1, then 64)")->check(CLI::Range(1, 4096));
+  command->add_option("--rows", flags->rows, "rows of a step (default: 1, then 64)")->transform(whole_number(1, 4096));
   command->add_option("--seconds", flags->seconds, "to spend on each shape; at least one run")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->check(real_number(0, 3600))
       ->capture_default_str();
   command->add_option("--csv", flags->csv, "also write the measurements to this file");
   command->footer(

@@ -58,7 +58,17 @@ TEST(BenchCommand, UnknownOperatorIsAUsageErrorThatNamesThemAll) {
 TEST(BenchCommand, BackendLevelAndRowsThatDoNotExistAreUsageErrors) {
   EXPECT_EQ(run({"bench", "fold", "--backend", "abacus"}).exit_code, 2);
   EXPECT_EQ(run({"bench", "fold", "--simd", "mmx"}).exit_code, 2);
+  EXPECT_EQ(run({"bench", "fold", "--simd", ""}).exit_code, 2);
   EXPECT_EQ(run({"bench", "fold", "--rows", "0"}).exit_code, 2);
+}
+
+TEST(BenchCommand, NumbersThatAreNoneAreUsageErrors) {
+  for (const char* text : {"nan", "inf", "-1", "1e4", "", "1s"}) {
+    EXPECT_EQ(run({"bench", "fold", "--rows", "1", "--seconds", text}).exit_code, 2) << text;
+  }
+  for (const char* text : {"nan", "0x10", "-1", "0", "1025", ""}) {
+    EXPECT_EQ(run({"bench", "fold", "--rows", "1", "--seconds", "0", "--threads", text}).exit_code, 2) << text;
+  }
 }
 
 TEST(BenchCommand, AFileThatCantBeWrittenFailsBeforeAnythingIsMeasured) {

@@ -11,6 +11,7 @@
 #include "cli/backend_table.h"
 #include "cli/default_model.h"
 #include "cli/inspect_report.h"
+#include "cli/option_checks.h"
 #include "cli/state_report.h"
 #include "cli/terminal.h"
 
@@ -86,7 +87,7 @@ void add_inspect_command(CLI::App& app, int& exit_code) {
       command->add_flag("--state", flags->state, "show what one sequence takes in memory; a config.json is enough")
           ->excludes(tensors);
   command->add_option("--context", flags->context, "with --state: at this many positions (default: all the model has)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->transform(whole_number(1, std::uint64_t{1} << 40))
       ->needs(state);
   command->add_flag("--backends", flags->backends, "show which operators each backend of this build has instead")
       ->excludes(model)
