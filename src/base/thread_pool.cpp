@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/thread_pool.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <string>
+#include <system_error>
 
 #include "base/check.h"
 
@@ -14,10 +16,18 @@ namespace cachalot {
 
 ThreadPool::ThreadPool(int threads) {
   check(threads >= 1, "a pool has at least the caller's thread");
-  for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
+  try {
+    for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
+  } catch (const std::system_error& e) {
+    const std::size_t started = workers_.size() + 1;
+    stop();
+    throw std::system_error(e.code(), fmt::format("{} of {} threads could be started", started, threads));
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { stop(); }
+
+void ThreadPool::stop() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;

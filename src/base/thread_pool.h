@@ -15,7 +15,7 @@ namespace cachalot {
 
 class ThreadPool {
  public:
-  // `threads` counts the caller's own: 1 starts none.
+  // `threads` counts the caller's own: 1 starts none. Throws std::system_error where the system has no more of them.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -30,6 +30,7 @@ class ThreadPool {
   void parallel(std::int64_t count, std::int64_t grain, const Piece& piece);
 
  private:
+  void stop();
   void work(int thread);
   void take_pieces(int thread);
 

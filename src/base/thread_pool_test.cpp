@@ -2,8 +2,12 @@
 #include "base/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <numeric>
+#include <system_error>
 
 namespace cachalot {
 namespace {
@@ -25,6 +29,26 @@ TEST(ThreadPool, CoversEveryNumberOnceWhateverTheThreadsAndTheGrain) {
       }
     }
   }
+}
+
+// In a child, whose memory is bounded: a thread wants megabytes for its stack.
+TEST(ThreadPoolDeathTest, MoreThreadsThanTheSystemHasIsAnExceptionAndNoneIsLeftRunning) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need the address space";
+#endif
+  const auto start_many = [] {
+    rlimit limit{};
+    limit.rlim_cur = limit.rlim_max = rlim_t{1} << 30;
+    setrlimit(RLIMIT_AS, &limit);
+    try {
+      ThreadPool pool(1000);
+    } catch (const std::system_error& e) {
+      std::fputs(e.what(), stderr);
+      std::exit(3);
+    }
+    std::exit(0);
+  };
+  EXPECT_EXIT(start_many(), testing::ExitedWithCode(3), "of 1000 threads could be started");
 }
 
 TEST(ThreadPool, TwoPiecesAtTheSameTimeHaveDifferentThreads) {

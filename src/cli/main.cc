@@ -6,10 +6,13 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <iostream>
+#include <new>
+#include <system_error>
 
 #include "cli/bench_command.h"
 #include "cli/inspect_command.h"
 #include "cli/make_checkpoint_command.h"
+#include "cli/plan_command.h"
 #include "cli/render_command.h"
 #include "cli/run_command.h"
 #include "cli/terminal.h"
@@ -45,6 +48,7 @@ int main(int argc, char** argv) {
   add_tokenize_command(app, exit_code);
   add_render_command(app, exit_code);
   add_inspect_command(app, exit_code);
+  add_plan_command(app, exit_code);
   add_verify_command(app, exit_code);
   add_bench_command(app, exit_code);
   add_make_checkpoint_command(app, exit_code);
@@ -56,6 +60,10 @@ int main(int argc, char** argv) {
     if (exit_code != 0) return exit_code;
     const Status told = finish_output();
     return told ? 0 : report(told.error());
+  } catch (const std::bad_alloc&) {
+    return report({Errc::memory, "not enough memory; `cachalot plan` tells what a model needs"});
+  } catch (const std::system_error& e) {
+    return report({Errc::memory, e.what()});
   }
   if (app.get_subcommands().empty()) {
     return report({Errc::usage, "a command is expected, such as `cachalot run TEXT`; `cachalot --help` lists them"});
