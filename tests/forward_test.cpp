@@ -83,6 +83,31 @@ TEST(Forward, LogitsAreThoseOfTheRowsThatWantThemInOrder) {
   }
 }
 
+TEST(Forward, AStepThatIsStoppedBeforeAnyLayerLeavesNoTrace) {
+  std::vector<Row> rows = prompt(30);
+  rows.back().wants_logits = true;
+  const std::span<const Row> first(rows.data(), 11), rest(rows.data() + 11, 19);
+  Sequence never_stopped = mini_a().new_sequence();
+  run(never_stopped, first);
+  const std::vector<float> want = run(never_stopped, rest);
+
+  Context context;
+  Sequence sequence = mini_a().new_sequence();
+  run(sequence, first);
+  Sequence* const one[] = {&sequence};
+  for (std::int64_t layer = 0; layer < mini_a().config().n_layers; ++layer) {
+    std::int64_t asked = 0;
+    const std::function<bool()> stopped = [&] { return asked++ == layer; };
+    std::vector<float> logits;
+    const Status ran = mini_a().forward(context, {one, rest, nullptr, &stopped}, logits);
+    ASSERT_FALSE(ran);
+    EXPECT_EQ(ran.error().code, Errc::stopped);
+    EXPECT_TRUE(logits.empty());
+    EXPECT_EQ(sequence.length(), 11);
+  }
+  EXPECT_EQ(run(sequence, rest), want);
+}
+
 TEST(Forward, IndexKeysAreTheOwnersUnlessAskedOtherwise) {
   EXPECT_EQ(ModelOptions{}.index_keys, IndexKeys::owner);
   EXPECT_EQ(mini_a().options().index_keys, IndexKeys::owner);

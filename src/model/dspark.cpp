@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The draft stages: seeding their windows, and drafting a block. Source: spec 6.
+#include <new>
+
 #include "model/pass.h"
 
 namespace cachalot {
@@ -14,15 +16,24 @@ void Model::seed_drafts(Pass& pass, ConstValues<2> main_hidden) const {
 
 Expected<Drafts> Model::draft(Context& context, std::span<Sequence* const> sequences, std::span<const TokenId> next,
                               Observer* observer) const {
-  const Config& c = config();
   check(options_.drafts && weights_.draft.has_value(),
         "draft() needs a model with draft stages, loaded with drafts on");
   check(sequences.size() == next.size(), "draft() takes one token per sequence");
-  const std::int64_t block = c.dspark_block_size;
-  const auto batch = static_cast<std::int64_t>(sequences.size());
   for (const TokenId t : next) {
     if (Status good = check_token(t); !good) return tl::unexpected(good.error());
   }
+  try {
+    return draft_blocks(context, sequences, next, observer);
+  } catch (const std::bad_alloc&) {
+    return fail(Errc::memory, "drafts for {} sequences: not enough memory for their scratch", sequences.size());
+  }
+}
+
+Drafts Model::draft_blocks(Context& context, std::span<Sequence* const> sequences, std::span<const TokenId> next,
+                           Observer* observer) const {
+  const Config& c = config();
+  const std::int64_t block = c.dspark_block_size;
+  const auto batch = static_cast<std::int64_t>(sequences.size());
   std::vector<SequenceRows> rows;
   for (Sequence* s : sequences) rows.push_back({s, static_cast<std::int64_t>(rows.size()) * block, block, s->length()});
 

@@ -63,6 +63,9 @@ Status Model::run(Context& context, const Step& step, std::vector<float>& logits
   const std::int64_t targets = wants_means ? static_cast<std::int64_t>(c.dspark_target_layer_ids.size()) : 0;
   const auto main_hidden = context.scratch.take_values<2>(activation_type(), {rows, targets * c.dim});
   for (std::int64_t l = 0; l < c.n_layers; ++l) {
+    if (step.stopped != nullptr && (*step.stopped)()) {
+      return fail(Errc::stopped, "stopped before layer {} of a step of {} rows", l, rows);
+    }
     const BlockWeights& weights = weights_.layers[static_cast<std::size_t>(l)];
     if (weights.engram) {
       const auto& columns = engram_columns_[static_cast<std::size_t>(c.engram_index(l))];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -44,6 +45,7 @@ struct Step {
   std::span<Sequence* const> sequences;
   std::span<const Row> rows;
   Observer* observer = nullptr;
+  const std::function<bool()>* stopped = nullptr;  // asked before every layer; true ends the step with Errc::stopped
 };
 
 // One draft block (spec 6) per sequence.
@@ -83,11 +85,12 @@ class Model {
 
   // Runs the rows and commits them to their sequences. logits: [rows that want them, vocab], in order of rows.
   // A step that returns an error has changed no sequence. Errors: a token outside the vocabulary, a position past the
-  // context, a step with rows out of order.
+  // context, a step with rows out of order; Errc::memory and Errc::stopped.
   Status forward(Context& context, const Step& step, std::vector<float>& logits) const;
 
   // Drafts what may follow `next` (one token per sequence, chosen after its last committed position). Changes no
-  // sequence. Greedy: the draft of a position is its most likely token. Errors: a token outside the vocabulary.
+  // sequence. Greedy: the draft of a position is its most likely token. Errors: a token outside the vocabulary, and
+  // Errc::memory.
   Expected<Drafts> draft(Context& context, std::span<Sequence* const> sequences, std::span<const TokenId> next,
                          Observer* observer = nullptr) const;
 
@@ -99,6 +102,8 @@ class Model {
   Status run(Context& context, const Step& step, std::vector<float>& logits) const;
   View<const std::int32_t, 2> ngram_classes(Context& context, const Pass& pass,
                                             std::span<const std::int32_t> token_class) const;
+  Drafts draft_blocks(Context& context, std::span<Sequence* const> sequences, std::span<const TokenId> next,
+                      Observer* observer) const;
   void seed_drafts(Pass& pass, ConstValues<2> main_hidden) const;
 
   Checkpoint checkpoint_;

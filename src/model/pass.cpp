@@ -176,25 +176,31 @@ void Pass::engram(std::int64_t layer, const EngramWeights& weights, const Engram
 }
 
 void Pass::commit(std::span<const std::int32_t> token_class) {
+  // Whatever needs memory comes before the first sequence changes: a step is whole or leaves no trace.
+  struct Kept {
+    std::vector<PackedRows> window;
+    std::vector<const float*> kv, score;
+  };
+  std::vector<Kept> kept(sequences_.size());
   for (std::size_t i = 0; i < sequences_.size(); ++i) {
     const SequenceRows& s = sequences_[i];
-    std::vector<PackedRows> window;
     for (std::size_t l = 0; l < window_.size(); ++l) {
-      window.push_back(own_rows(static_cast<std::int64_t>(l), s));
-      if (!window_[l].ran) window.back().rows = 0;  // a draft stage's ring stays as it is where no drafts are wanted
+      kept[i].window.push_back(own_rows(static_cast<std::int64_t>(l), s));
+      if (!window_[l].ran) kept[i].window.back().rows = 0;  // a draft stage's ring stays where no drafts are wanted
     }
-    std::vector<const float*> kv;
-    std::vector<const float*> score;
     for (const SourceInputs& in : inputs_) {
-      kv.push_back(in.kv.empty() ? nullptr : in.kv[s.first].data());
-      score.push_back(in.score.empty() ? nullptr : in.score[s.first].data());
+      kept[i].kv.push_back(in.kv.empty() ? nullptr : in.kv[s.first].data());
+      kept[i].score.push_back(in.score.empty() ? nullptr : in.score[s.first].data());
     }
+  }
+  for (std::size_t i = 0; i < sequences_.size(); ++i) {
+    const SequenceRows& s = sequences_[i];
     const auto first = static_cast<std::size_t>(s.first);
     const auto count = static_cast<std::size_t>(s.count);
     s.sequence->commit({.rows = s.count,
-                        .window = window,
-                        .group_kv = kv,
-                        .group_score = score,
+                        .window = kept[i].window,
+                        .group_kv = kept[i].kv,
+                        .group_score = kept[i].score,
                         .token_class = token_class.subspan(first, count),
                         .dead = image_.span().subspan(first, count),
                         .published = published_[i]});
