@@ -251,6 +251,22 @@ bool needed(Need need, const Config& config, bool flat) {
   return true;
 }
 
+// A config may give sizes of parts that the model does not have, or list more than the context can hold: nothing that
+// depends on them may be reserved.
+void drop_what_is_not_there(Config& config) {
+  for (const Need part : {Need::engram, Need::drafts, Need::candidates}) {
+    if (needed(part, config, false)) continue;
+    for (const Integer& key : integers) {
+      if (key.need == part) config.*key.field = 0;
+    }
+    for (const List& key : lists) {
+      if (key.need == part) (config.*key.field).clear();
+    }
+  }
+  config.index_topk = std::min(config.index_topk, config.max_seq_len);
+  config.candidate_topk_blocks = std::min(config.candidate_topk_blocks, config.max_seq_len);
+}
+
 void read_text(Section& section, Config& config, bool flat) {
   // First what decides whether other keys are needed.
   const char* candidate = flat ? "candidate_source_layer" : "candidate_source_layer_id";
@@ -283,6 +299,7 @@ void read_text(Section& section, Config& config, bool flat) {
   }
   for (const Fixed& rule : fixed_text) section.fixed(rule);
   for (const char* key : ignored_text) (void)section.find(key);
+  drop_what_is_not_there(config);
 }
 
 VisionConfig read_vision(Section& section, bool flat) {

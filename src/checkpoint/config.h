@@ -65,13 +65,13 @@ struct Config {
   std::int64_t hc_mult = 0, hc_sinkhorn_iters = 0;
   double hc_eps = 0;
 
-  // Engram, spec 5: all 0 without layers.
+  // Engram, spec 5: all 0 without layers, whatever the file says.
   std::vector<std::int64_t> engram_layer_ids;       // ascending
   std::vector<std::int64_t> engram_num_embeddings;  // rows of each layer's table
   std::int64_t engram_max_ngram_size = 0, engram_vocab_size = 0, engram_n_heads = 0, engram_head_dim = 0;
   std::int64_t engram_pad_id = 0, engram_compressed_vocab_size = 0;
 
-  // Drafts, spec 6: all 0 without stages.
+  // Drafts, spec 6: all 0 without stages, whatever the file says.
   std::int64_t dspark_block_size = 0, dspark_noise_token_id = 0, dspark_markov_rank = 0;
   std::int64_t dspark_n_routed_experts = 0, dspark_n_activated_experts = 0;
   std::vector<std::int64_t> dspark_target_layer_ids;

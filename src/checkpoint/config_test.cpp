@@ -367,6 +367,29 @@ TEST(Config, ModelWithoutDraftsEngramOrVisionNeedsNoKeysOfThem) {
   EXPECT_FALSE(loaded->config.vision.has_value());
 }
 
+TEST(Config, SizesOfPartsThatAreNotThereCountForNothing) {
+  Json json = mini_json();
+  Json& text = *json.find("text_config");
+  text.set("num_nextn_predict_layers", 0).set("engram_layer_ids", Json::array());
+  text.set("compress_ratios", numbers({0, 0, 2, 2, 2, 2, 1, 1, 1, 1}));
+  text.set("dspark_block_size", 1000);
+  const auto loaded = parse_config(json.dump(), "c");
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  EXPECT_EQ(loaded->config.dspark_block_size, 0);
+  EXPECT_EQ(loaded->config.engram_max_ngram_size, 0);
+  EXPECT_TRUE(loaded->config.engram_num_embeddings.empty());
+  EXPECT_TRUE(loaded->config.dspark_target_layer_ids.empty());
+}
+
+TEST(Config, NoMoreIsSelectedThanTheContextHolds) {
+  Json json = mini_json();
+  json.find("text_config")->set("index_topk", 1 << 30).set("candidate_topk_blocks", 1 << 30);
+  const auto loaded = parse_config(json.dump(), "c");
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  EXPECT_EQ(loaded->config.index_topk, loaded->config.max_seq_len);
+  EXPECT_EQ(loaded->config.candidate_topk_blocks, loaded->config.max_seq_len);
+}
+
 TEST(Config, BundledPrototypeIsAccepted) {
   const auto loaded = parse_config(text_of(CACHALOT_TEST_DATA "/../../models/prototype/config.json"), "c");
   ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
