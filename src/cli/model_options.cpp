@@ -10,6 +10,36 @@
 
 namespace cachalot {
 
+void add_backend_flags(CLI::App& command, BackendFlags& flags) {
+  command.add_option("--backend", flags.backend, "which operators run it; see `cachalot inspect --backends`")
+      ->capture_default_str();
+  command
+      .add_option("--reference-op", flags.reference_operators,
+                  "set these operators back to the reference, to find a wrong one")
+      ->type_name("NAME,NAME,...");
+  command.add_option("--simd", flags.simd,
+                     "force a SIMD level: avx512, avx2, neon or portable (default: the best there is)");
+  command.add_option("--threads", flags.threads, "threads that compute; changes speed, never the result")
+      ->transform(whole_number(1, 1024))
+      ->capture_default_str();
+}
+
+Status choose_backend(BackendFlags& flags) {
+  auto backend = find_backend(flags.backend);
+  if (!backend) return tl::unexpected(backend.error());
+  std::vector<std::string> operators;
+  if (flags.reference_operators) operators = split_at_commas(*flags.reference_operators);
+  auto table = with_reference(**backend, operators);
+  if (!table) return tl::unexpected(table.error());
+  flags.table = *table;
+  if (flags.simd) {
+    auto level = find_simd_level(*flags.simd);
+    if (!level) return tl::unexpected(level.error());
+    force_simd_level(*level);
+  }
+  return {};
+}
+
 void add_model_flags(CLI::App& command, ModelFlags& flags) {
   command.add_option("--model", flags.model,
                      "folder of the checkpoint (default: $CACHALOT_MODEL, then the bundled model)");
@@ -24,36 +54,15 @@ void add_model_flags(CLI::App& command, ModelFlags& flags) {
           "owner: decode equals prefill; published-slot: a quirk of the released code (spec 10), for comparison")
       ->check(CLI::IsMember({"owner", "published-slot"}))
       ->capture_default_str();
-  command.add_option("--backend", flags.backend, "which operators run it; see `cachalot inspect --backends`")
-      ->capture_default_str();
-  command
-      .add_option("--reference-op", flags.reference_operators,
-                  "set these operators back to the reference, to find a wrong one")
-      ->type_name("NAME,NAME,...");
-  command.add_option("--simd", flags.simd,
-                     "force a SIMD level: avx512, avx2, neon or portable (default: the best there is)");
-  command.add_option("--threads", flags.threads, "threads that compute; changes speed, never the result")
-      ->transform(whole_number(1, 1024))
-      ->capture_default_str();
+  add_backend_flags(command, flags);
 }
 
 Expected<LoadedModel> load_model(ModelFlags& flags, bool drafts) {
   auto directory = resolve_model(flags.model);
   if (!directory) return tl::unexpected(directory.error());
+  if (Status chosen = choose_backend(flags); !chosen) return tl::unexpected(chosen.error());
   ModelOptions options;
-  auto backend = find_backend(flags.backend);
-  if (!backend) return tl::unexpected(backend.error());
-  std::vector<std::string> operators;
-  if (!flags.reference_operators.empty()) operators = split_at_commas(flags.reference_operators);
-  auto table = with_reference(**backend, operators);
-  if (!table) return tl::unexpected(table.error());
-  flags.table = *table;
   options.backend = &flags.table;
-  if (!flags.simd.empty()) {
-    auto level = find_simd_level(flags.simd);
-    if (!level) return tl::unexpected(level.error());
-    force_simd_level(*level);
-  }
   options.numerics = flags.numerics == "f32" ? Numerics::f32 : Numerics::released;
   options.index_keys = flags.index_keys == "owner" ? IndexKeys::owner : IndexKeys::published_slot;
   options.drafts = drafts;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,18 +11,28 @@
 
 namespace cachalot {
 
-struct ModelFlags {
+// Who computes.
+struct BackendFlags {
+  std::string backend = "cpu";
+  std::optional<std::string> reference_operators;  // a list with commas
+  std::optional<std::string> simd;                 // none: the best there is
+  int threads = usable_cores();
+  Backend table{};  // what backend and reference_operators say, once it was chosen
+};
+
+// Adds --backend, --reference-op, --simd and --threads.
+void add_backend_flags(CLI::App& command, BackendFlags& flags);
+
+// Makes flags.table, and forces the SIMD level.
+Status choose_backend(BackendFlags& flags);
+
+struct ModelFlags : BackendFlags {
   std::string model;
   std::string numerics = "released";
   std::string index_keys = "owner";
-  std::string backend = "cpu";
-  std::string reference_operators;  // empty: none; else a list with commas
-  std::string simd;                 // empty: the best there is
-  int threads = usable_cores();
-  Backend table{};  // what backend and reference_operators say, once the model is loaded
 };
 
-// Adds --model, --numerics, --index-keys, --backend, --reference-op, --simd and --threads.
+// Adds --model, --numerics, --index-keys and those of add_backend_flags.
 void add_model_flags(CLI::App& command, ModelFlags& flags);
 
 // Resolves and loads the model they name, with progress; warnings go to standard error. The model's backend is

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/model_options.h"
 #include "cli/terminal.h"
 #include "verify/verify_model.h"
 #include "verify/verify_ops.h"
@@ -22,7 +23,8 @@ struct VerifyFlags {
   std::string golden;
   std::string ops;
   std::string numerics = "both";
-  std::string backend;  // empty: all for operators, the reference for a model
+  BackendFlags compute;
+  bool has_backend = false;  // else all for operators, the reference for a model
   bool values = false;
   bool strict = false;
   bool verbose = false;
@@ -60,17 +62,16 @@ Status print_structure(const VerifyFlags& flags, bool& good) {
   return {};
 }
 
-Expected<bool> run(const VerifyFlags& flags) {
+Expected<bool> run(VerifyFlags& flags) {
   if (flags.model.empty() && flags.ops.empty()) return fail(Errc::usage, "give a model's folder, or --ops DIR");
   if (flags.model.empty() && (!flags.golden.empty() || flags.values)) {
     return fail(Errc::usage, "{} needs a model's folder", flags.values ? "--values" : "--golden");
   }
-  const Backend* chosen = nullptr;
-  if (!flags.backend.empty()) {
-    auto named = find_backend(flags.backend);
-    if (!named) return tl::unexpected(named.error());
-    chosen = *named;
+  if (Status chosen = choose_backend(flags.compute); !chosen) return tl::unexpected(chosen.error());
+  if (flags.compute.reference_operators && !flags.has_backend) {
+    return fail(Errc::usage, "--reference-op sets back operators of one backend: name it with --backend");
   }
+  const Backend* const chosen = flags.has_backend ? &flags.compute.table : nullptr;
   bool good = true;
   if (!flags.model.empty()) {
     if (Status done = print_structure(flags, good); !done) return tl::unexpected(done.error());
@@ -85,6 +86,7 @@ Expected<bool> run(const VerifyFlags& flags) {
   if (!flags.golden.empty()) {
     VerifyModelOptions options;
     options.backend = chosen;
+    options.threads = flags.compute.threads;
     if (flags.numerics != "both") {
       options.numerics = {flags.numerics == "f32" ? Numerics::f32 : Numerics::released};
     }
@@ -113,15 +115,22 @@ void add_verify_command(CLI::App& app, int& exit_code) {
   command->add_option("--numerics", flags->numerics, "which of the golden cases")
       ->check(CLI::IsMember({"released", "f32", "both"}))
       ->capture_default_str();
-  command->add_option("--backend", flags->backend, "whose operators (default: all with --ops, else reference)");
+  flags->compute.backend = "reference";
+  add_backend_flags(*command, flags->compute);
+  command->get_option("--backend")
+      ->description("whose operators (default: all with --ops, else reference)")
+      ->default_str("");
   command->add_flag("--strict", flags->strict, "fail also when something was not run");
   command->add_flag("-v,--verbose", flags->verbose, "one line per tensor");
   command->footer(
       "Exit code: 0 all good; 1 something failed, was left unread, or nothing was compared; 2 usage.\n"
       "Example: cachalot verify models/prototype --values\n"
       "         cachalot verify models/prototype --golden build/release/golden/prototype\n"
-      "         cachalot verify --ops build/release/golden/ops-a -v");
-  command->callback([flags, &exit_code] {
+      "         cachalot verify --ops build/release/golden/ops-a -v\n"
+      "         cachalot verify models/prototype --golden build/release/golden/prototype --backend cpu \\\n"
+      "             --reference-op sparse_attention --simd avx2 --threads 4");
+  command->callback([command, flags, &exit_code] {
+    flags->has_backend = command->count("--backend") > 0;
     auto good = run(*flags);
     exit_code = good ? (*good ? 0 : 1) : report(good.error());
   });

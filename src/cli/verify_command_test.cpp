@@ -80,6 +80,10 @@ TEST(VerifyCommand, UsageThatCantBeMeantGivesTwo) {
   EXPECT_EQ(run(golden + "/mini-a --numerics half").first, 2);
   EXPECT_EQ(run(golden + "/mini-a --no-such-option").first, 2);
   EXPECT_EQ(run("--ops x --backend abacus").first, 2);
+  EXPECT_EQ(run("--ops x --simd mmx").first, 2);
+  EXPECT_EQ(run("--ops x --threads 0").first, 2);
+  EXPECT_EQ(run("--ops x --backend cpu --reference-op abacus").first, 2);
+  EXPECT_EQ(run("--ops x --reference-op rope").first, 2);  // of which backend?
 }
 
 TEST(VerifyCommand, HelpHasExamples) {

@@ -132,7 +132,7 @@ Status verify_decode(ModelCase& c) {
   if (drafts && config.n_mtp_layers == 0)
     return fail(Errc::format, "{}: drafts, but the model has no draft stage", golden->path());
 
-  ModelRun run(**model, shape.batch);
+  ModelRun run(**model, shape.batch, c.models.threads());
   CodeRecorder codes(config, shape.batch);
   std::vector<float> got, want;  // [calls, batch, vocab]
   std::vector<DraftPair> pairs;

@@ -49,7 +49,7 @@ Status verify_greedy(ModelCase& c) {
   if (prompt->empty() || output->empty()) return fail(Errc::format, "{}: no prompt or no output", c.entry.case_name());
   auto model = c.models.get(c.entry.numerics, IndexKeys::owner, false);
   if (!model) return tl::unexpected(model.error());
-  ModelRun run(**model, 1);
+  ModelRun run(**model, 1, c.models.threads());
   auto logits = run.step(*prompt, Wanted::last);
   if (!logits) return tl::unexpected(logits.error());
   auto ids = run_greedy(run, std::move(*logits), output->size());

@@ -141,7 +141,7 @@ Status verify_image(ModelCase& c) {
   auto taps = read_entry_taps(*golden, config, length);
   if (!taps) return tl::unexpected(taps.error());
 
-  ModelRun run(**model, 1);
+  ModelRun run(**model, 1, c.models.threads());
   TapObserver observer(*taps, TapObserver::Feed::nothing);
   auto got = run.step(ids.numbers, Wanted::all, &observer, &spans->rows);
   if (!got) return tl::unexpected(got.error());

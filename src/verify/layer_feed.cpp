@@ -121,7 +121,7 @@ Status judge_layers(ModelCase& c, ModelRun& run, GoldenFile& golden, const Golde
   auto got = feed(layers, numerics, ids, step);
   if (!got) return tl::unexpected(got.error());
   if (!step && layers.report.verdict() == Verdict::fail) {
-    ModelRun fresh(model, ids.extent(0));
+    ModelRun fresh(model, ids.extent(0), c.models.threads());
     Fed operators{fresh, TapObserver(*taps, TapObserver::Feed::everything), CaseReport("")};
     auto again = feed(operators, numerics, ids, step);
     if (!again) return tl::unexpected(again.error());

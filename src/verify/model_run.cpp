@@ -29,7 +29,7 @@ Expected<const Model*> ModelSource::get(Numerics numerics, IndexKeys index_keys,
   return &slot->model;
 }
 
-ModelRun::ModelRun(const Model& model, std::int64_t batch) : model_(model) {
+ModelRun::ModelRun(const Model& model, std::int64_t batch, int threads) : model_(model), context_(threads) {
   for (std::int64_t b = 0; b < batch; ++b) sequences_.push_back(model.new_sequence());
   for (Sequence& s : sequences_) pointers_.push_back(&s);
 }

@@ -19,16 +19,18 @@ namespace cachalot {
 // Loads a model once per way of running it.
 class ModelSource {
  public:
-  ModelSource(std::filesystem::path directory, const Backend* backend)
-      : directory_(std::move(directory)), backend_(backend) {}
+  ModelSource(std::filesystem::path directory, const Backend* backend, int threads = 1)
+      : directory_(std::move(directory)), backend_(backend), threads_(threads) {}
 
   Expected<const Model*> get(Numerics numerics, IndexKeys index_keys, bool drafts);
+  int threads() const { return threads_; }
 
  private:
   using Key = std::tuple<Numerics, IndexKeys, bool>;
 
   std::filesystem::path directory_;
   const Backend* backend_;
+  int threads_;
   std::map<Key, std::unique_ptr<LoadedModel>> loaded_;
 };
 
@@ -42,7 +44,7 @@ enum class Wanted { last, all };  // logits of the last row of each sequence, or
 
 class ModelRun {
  public:
-  ModelRun(const Model& model, std::int64_t batch);
+  ModelRun(const Model& model, std::int64_t batch, int threads);
 
   // ids: [batch, rows]. Returns the logits, [batch, 1 or rows, vocab].
   Expected<std::vector<float>> step(std::span<const std::int64_t> ids, Wanted wanted, Observer* observer = nullptr,

@@ -15,7 +15,7 @@ constexpr std::string_view logits_name = "logits_all";
 // Logits of all rows, judged end to end. ids: [batch, rows].
 Status judge_prompt(ModelCase& c, const Model& model, const GoldenTensor& ids, const GoldenTensor& want) {
   const std::int64_t batch = ids.extent(0), rows = ids.extent(1);
-  ModelRun run(model, batch);
+  ModelRun run(model, batch, c.models.threads());
   CodeRecorder codes(model.config(), batch);
   codes.begin(0, rows);
   auto got = run.step(ids.numbers, Wanted::all, &codes);
@@ -74,7 +74,7 @@ Status verify_prefill(ModelCase& c) {
   if (batch * *tokens == 0) return fail(Errc::format, "{}: no token", golden->path());
   if (Status done = judge_prompt(c, **model, *ids, *want); !done) return done;
   if (golden->count() > 2) {
-    ModelRun run(**model, batch);
+    ModelRun run(**model, batch, c.models.threads());
     if (Status done = judge_layers(c, run, *golden, *ids, *want, {ids_name, logits_name}); !done) return done;
   }
   golden->close(c.report);
@@ -107,7 +107,7 @@ Status verify_step(ModelCase& c) {
   auto before = tokens_before(c, *ids, *prefill, *position);
   if (!before) return tl::unexpected(before.error());
 
-  ModelRun run(**model, *batch);
+  ModelRun run(**model, *batch, c.models.threads());
   auto prompt = run.step(columns(*before, *position, 0, *prefill), Wanted::last);
   if (!prompt) return tl::unexpected(prompt.error());
   for (std::int64_t p = *prefill; p < *position; ++p) {

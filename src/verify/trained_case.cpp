@@ -79,8 +79,8 @@ std::vector<std::int64_t> judge_text(const TrainedText& t, std::span<const float
 constexpr std::uint32_t nudges = 8;
 
 // Logits of every row of the text.
-Expected<std::vector<float>> run_text(const Model& model, const GoldenTensor& ids, Observer* observer) {
-  ModelRun run(model, 1);
+Expected<std::vector<float>> run_text(const Model& model, int threads, const GoldenTensor& ids, Observer* observer) {
+  ModelRun run(model, 1, threads);
   return run.step(ids.numbers, Wanted::all, observer);
 }
 
@@ -94,10 +94,10 @@ Expected<std::vector<float>> run_text(const Model& model, const GoldenTensor& id
 // the flip.
 constexpr std::size_t most_ties = 32;
 
-Status judge_with_nudges(const Model& model, const TrainedText& text, const TrainedLimits& limits, Numerics numerics,
-                         CaseReport& report) {
+Status judge_with_nudges(const Model& model, int threads, const TrainedText& text, const TrainedLimits& limits,
+                         Numerics numerics, CaseReport& report) {
   const std::int64_t vocab = model.config().vocab_size;
-  auto logits = run_text(model, text.ids, nullptr);
+  auto logits = run_text(model, threads, text.ids, nullptr);
   if (!logits) return tl::unexpected(logits.error());
   CaseReport plain("");
   std::vector<std::int64_t> wrong = judge_text(text, *logits, vocab, limits, plain);
@@ -106,7 +106,7 @@ Status judge_with_nudges(const Model& model, const TrainedText& text, const Trai
   std::vector<bool> beyond;
   for (const Finding& f : findings) beyond.push_back(failed(f));
   const auto try_again = [&](Observer& observer, std::string_view how) -> Status {
-    logits = run_text(model, text.ids, &observer);
+    logits = run_text(model, threads, text.ids, &observer);
     if (!logits) return tl::unexpected(logits.error());
     CaseReport again("");
     judge_text(text, *logits, vocab, limits, again);
@@ -123,7 +123,7 @@ Status judge_with_nudges(const Model& model, const TrainedText& text, const Trai
   const auto open = [&] { return std::ranges::any_of(findings, failed); };
   if (numerics == Numerics::f32 && open()) {
     AcrossTies look("");
-    if (auto ran = run_text(model, text.ids, &look); !ran) return tl::unexpected(ran.error());
+    if (auto ran = run_text(model, threads, text.ids, &look); !ran) return tl::unexpected(ran.error());
     for (std::size_t i = 0; i < std::min(most_ties, look.places().size()) && open(); ++i) {
       AcrossTies across(look.places()[i]);
       if (Status done = try_again(across, fmt::format("{} is moved across its tie", look.places()[i])); !done)
@@ -179,7 +179,7 @@ Status verify_trained(const std::filesystem::path& file, Numerics numerics, Mode
   }
   const TrainedLimits& limits = numerics == Numerics::f32 ? trained_f32 : trained_released;
 
-  ModelRun run(**model, 1);
+  ModelRun run(**model, 1, models.threads());
   auto start = run.step(columns(ids.numbers, length, 0, greedy_from), Wanted::last);
   if (!start) return tl::unexpected(start.error());
   auto got = run_greedy(run, std::move(*start), greedy.numbers.size());
@@ -187,7 +187,7 @@ Status verify_trained(const std::filesystem::path& file, Numerics numerics, Mode
   const std::vector<double> wide(margins.values.begin(), margins.values.end());
   judge_greedy("greedy_from_100", *got, greedy.numbers, wide, limits.margin, report);
   const TrainedText text{std::move(ids), std::move(top_ids), std::move(top_logits), std::move(sums), std::move(nll)};
-  if (Status done = judge_with_nudges(**model, text, limits, numerics, report); !done) return done;
+  if (Status done = judge_with_nudges(**model, models.threads(), text, limits, numerics, report); !done) return done;
   golden->close(report);
   return {};
 }
