@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/lost_pages.h"
+
 namespace cachalot {
 namespace {
 
@@ -43,6 +45,7 @@ Expected<MappedFile> MappedFile::open(const std::filesystem::path& path) {
   if (data == MAP_FAILED) {
     return fail(Errc::io, "can't map {} ({} bytes): {}", path.string(), size, std::strerror(errno));
   }
+  watch_mapping(static_cast<const std::byte*>(data), size, path);
   return MappedFile(path, static_cast<const std::byte*>(data), size);
 }
 
@@ -57,7 +60,9 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() {
-  if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (data_ == nullptr) return;
+  forget_mapping(data_);
+  ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
 }  // namespace cachalot

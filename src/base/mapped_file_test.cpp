@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/mapped_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <cstdlib>
 #include <fstream>
 
 namespace cachalot {
@@ -66,6 +70,41 @@ TEST_F(MappedFileTest, MovedFileKeepsItsAddress) {
   ASSERT_TRUE(third.has_value());
   *third = std::move(second);
   EXPECT_EQ(third->text(), "abc");
+}
+
+using MappedFileDeathTest = MappedFileTest;
+
+TEST_F(MappedFileDeathTest, AFileThatIsCutWhileItIsMappedEndsWithItsNameAndPlace) {
+  const auto other = MappedFile::open(write("other", std::string(10000, 'y')));
+  const auto path = write("cut", std::string(3 * 4096, 'x'));
+  const auto read_behind_the_end = [&](std::uintmax_t left, bool gone) {
+    const auto file = MappedFile::open(path);
+    std::filesystem::resize_file(path, left);
+    if (gone) std::filesystem::remove(path);
+    std::exit(file->text()[2 * 4096 + 5] == 'x' ? 0 : 2);
+  };
+  EXPECT_EXIT(read_behind_the_end(3 * 4096, false), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(read_behind_the_end(4096, false), testing::ExitedWithCode(1),
+              "cut: byte 8197 can't be read any more: the file had 12288 bytes when it was opened and has 4096 now");
+  write("cut", std::string(3 * 4096, 'x'));
+  EXPECT_EXIT(read_behind_the_end(0, true), testing::ExitedWithCode(1), "and is not there now");
+}
+
+TEST_F(MappedFileDeathTest, APlaceThatIsNoMappingOfOursIsABusErrorStill) {
+  const auto path = write("cut", std::string(4096, 'x'));
+  const auto read = [&] {
+    std::uintptr_t address = 0;
+    {
+      const auto file = MappedFile::open(path);
+      address = reinterpret_cast<std::uintptr_t>(file->bytes().data());
+    }
+    const int descriptor = ::open(path.c_str(), O_RDONLY);
+    void* place = reinterpret_cast<void*>(address);
+    const void* data = ::mmap(place, 4096, PROT_READ, MAP_SHARED | MAP_FIXED, descriptor, 0);
+    std::filesystem::resize_file(path, 0);
+    std::exit(*static_cast<const volatile char*>(data));
+  };
+  EXPECT_DEATH(read(), "");
 }
 
 }  // namespace
