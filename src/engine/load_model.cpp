@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <new>
+
+#include "base/byte_text.h"
 #include "base/process_memory.h"
 #include "checkpoint/expected_tensors.h"
 #include "engine/reserved_tokens.h"
@@ -16,7 +20,7 @@ Expected<LoadedModel> load_model(const std::filesystem::path& directory, const M
   const auto tell = [&](std::string_view what) {
     if (stage) stage(what);
   };
-  const auto files = look_at_model(directory);
+  auto files = look_at_model(directory);
   if (!files) return tl::unexpected(files.error());
   MemoryRequest wanted = request;
   wanted.numerics = options.numerics;
@@ -45,7 +49,29 @@ Expected<LoadedModel> load_model(const std::filesystem::path& directory, const M
   auto model = Model::load(std::move(*checkpoint), std::move(classes.class_of), classes.classes, options);
   if (!model) return tl::unexpected(model.error());
   std::vector<TokenId> reserved = reserved_tokens(*tokenizer, model->config().vocab_size);
-  return LoadedModel{std::move(*tokenizer), std::move(*model), std::move(reserved), std::move(warnings)};
+  return LoadedModel{std::move(*files), std::move(*tokenizer), std::move(*model), std::move(reserved),
+                     std::move(warnings)};
+}
+
+Status set_aside(const LoadedModel& loaded, Context& context, const MemoryRequest& request,
+                 const MachineMemory& machine) {
+  MemoryRequest wanted = request;
+  wanted.numerics = loaded.model.options().numerics;
+  wanted.drafts = loaded.model.options().drafts;
+  wanted.threads = context.pool.threads();
+  MemoryPlan plan = plan_memory(loaded.files, wanted, &loaded.model.checkpoint());
+  plan.mapped = 0;  // it is there already, and so are the parts below
+  OwnMemory& own = plan.own;
+  own.tensors = own.copies = own.tokenizer = own.program = own.loading = 0;
+  if (Status fits = check_memory(plan, machine); !fits) return fits;
+  try {
+    const Arena::Frame whole(context.scratch);
+    context.scratch.take_bytes(own.scratch);
+  } catch (const std::bad_alloc&) {
+    return fail(Errc::memory, "{} of scratch for {} rows a step can't be had; fewer rows a step (--chunk) need less",
+                byte_text(own.scratch), std::min(request.chunk, request.context));
+  }
+  return {};
 }
 
 }  // namespace cachalot

@@ -17,6 +17,7 @@ namespace cachalot {
 
 // What runs text: a model, and the tokenizer that came with it.
 struct LoadedModel {
+  ModelFiles files;  // as they were found before
   Tokenizer tokenizer;
   Model model;
   std::vector<TokenId> reserved;      // ids that no answer may hold (reserved_tokens.h)
@@ -30,5 +31,10 @@ struct LoadedModel {
 Expected<LoadedModel> load_model(const std::filesystem::path& directory, const ModelOptions& options,
                                  const std::function<void(std::string_view)>& stage = {},
                                  const MemoryRequest& request = {}, const MachineMemory& machine = machine_memory());
+
+// For who knows all of the request now, and before the first step: sets the scratch for it aside, so that no step has
+// to ask for more. Errors: Errc::memory where the machine does not have what is still to be taken.
+Status set_aside(const LoadedModel& loaded, Context& context, const MemoryRequest& request,
+                 const MachineMemory& machine = machine_memory());
 
 }  // namespace cachalot

@@ -181,5 +181,33 @@ TEST(LoadModel, RefusesForWantOfMemoryBeforeAnythingIsMapped) {
   EXPECT_FALSE(with(enough, true));
 }
 
+TEST(SetAside, TakesTheScratchOfTheLargestStepAtOnce) {
+  const auto loaded = load_model(mini_a(), {.backend = &cpu_backend()});
+  ASSERT_TRUE(loaded);
+  const MemoryRequest request{.context = 300, .chunk = 64, .threads = 2};
+  Context context(2);
+  ASSERT_TRUE(set_aside(*loaded, context, request));
+  const std::int64_t foreseen = plan_memory(loaded->files, request).own.scratch;
+  EXPECT_EQ(context.scratch.peak_bytes(), foreseen);
+  const Arena::Frame frame(context.scratch);
+  const auto* first = static_cast<const std::byte*>(context.scratch.take_bytes(foreseen - 64));
+  EXPECT_EQ(context.scratch.take_bytes(64), first + foreseen - 64);  // one piece of memory
+}
+
+TEST(SetAside, CountsOnlyWhatIsStillToBeTaken) {
+  const auto loaded = load_model(mini_a(), {});
+  ASSERT_TRUE(loaded);
+  const MemoryRequest request{.context = 300, .chunk = 64};
+  const OwnMemory own = plan_memory(loaded->files, request).own;
+  const std::int64_t rest = own.state.all() + own.scratch + own.logits;
+  Context context;
+  EXPECT_TRUE(set_aside(*loaded, context, request, machine_with(rest)));
+  const Status refused = set_aside(*loaded, context, request, machine_with(rest - 1));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::memory);
+  EXPECT_NE(refused.error().message.find("one sequence at 300 positions"), std::string::npos)
+      << refused.error().message;
+}
+
 }  // namespace
 }  // namespace cachalot
