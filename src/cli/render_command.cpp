@@ -165,9 +165,10 @@ void add_render_command(CLI::App& app, int& exit_code) {
   command->add_option(
       "input", flags->input,
       "what the user says (default: standard input); with --jsonl, --parse or --stream the file of lines");
-  command->add_option("--model", flags->model,
-                      "directory with a tokenizer.json, or such a file; only it is read\n"
-                      "(default: $CACHALOT_MODEL, then the bundled model)");
+  command->add_option(
+      "--model", flags->model,
+      "directory with a tokenizer.json, or such a file; only it is read, and must list the format's tokens\n"
+      "(default: $CACHALOT_MODEL, then the bundled model)");
   command->add_option("--messages", flags->messages, "a whole conversation: a JSON list of messages")
       ->type_name("FILE");
   command->add_option("--system", flags->system, "a system message before the user's text");
