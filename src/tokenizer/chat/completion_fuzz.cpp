@@ -50,7 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(read_in_pieces(mode, single_bytes(text), end) == whole, "single bytes give the same");
   check(read_in_pieces(mode, random_pieces(text, random), end) == whole, "pieces give the same");
   const bool markup = whole.message.content.find(calls_opener) != std::string::npos;
-  check(!markup || whole.message.calls.empty(), "a call and its markup never show together");
+  check(!shows_call_and_markup(whole, text), "a call and its markup never show together");
   check(!markup || end == CompletionEnd::eos, "markup of a completion that was cut off never shows");
   check(whole.message.reasoning.find(end_think_token) == std::string::npos, "no marker in the reasoning");
   for (const ToolCall& call : whole.message.calls) check(is_json(call.arguments), "arguments are JSON");

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "tokenizer/chat/completion_stream.h"
+#include "tokenizer/chat/format_text.h"
 
 namespace cachalot {
 
@@ -37,6 +38,12 @@ inline StreamResult read_in_pieces(ChatMode mode, const Pieces& pieces, Completi
   const FinishReason reason = stream.finish(end);
   check(told == stream.message(), "the events tell the message");
   return {stream.message(), reason, stream.flag_names()};
+}
+
+// Whether it shows a call, and yet some of the block of calls as text.
+inline bool shows_call_and_markup(const StreamResult& result, std::string_view text) {
+  const std::size_t shown = result.message.reasoning.size() + result.message.content.size();
+  return !result.message.calls.empty() && shown > text.find(calls_opener);
 }
 
 inline Pieces single_bytes(std::string_view text) {
