@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads both spellings of the config through one table of keys.
+// Reads both spellings of the config through the tables of config_keys.h.
 #include "checkpoint/config.h"
 
 #include <algorithm>
@@ -7,144 +7,12 @@
 #include <set>
 #include <span>
 
+#include "checkpoint/config_keys.h"
+
 namespace cachalot {
 namespace {
 
-enum class Need {
-  always,
-  drafts,
-  engram,
-  candidates,
-  nested
-};  // when a key must be there; `nested`: in that spelling only
-
-// `nested` may be a path: "rope_scaling.factor". Most widths end at 2^20 and heads at 2^16, so that no size overflows.
-struct Integer {
-  const char* nested;
-  const char* flat;
-  std::int64_t Config::*field;
-  std::int64_t least, most;
-  Need need = Need::always;
-};
-struct Real {
-  const char* nested;
-  const char* flat;
-  double Config::*field;
-  double least;  // may be reached
-};
-struct List {
-  const char* nested;
-  const char* flat;
-  std::vector<std::int64_t> Config::*field;
-  std::int64_t least, most;
-  Need need = Need::always;
-};
-struct VisionInteger {
-  const char* nested;
-  const char* flat;
-  const char* flat_too;  // the nested name behind "vision_" is understood as well
-  std::int64_t VisionConfig::*field;
-  std::int64_t least, most;
-};
-
-constexpr std::int64_t width = 1 << 20, heads = 1 << 16, layers = 4096, tokens = 1 << 24;
-constexpr std::int64_t rows = std::int64_t{1} << 40;
-using C = Config;
-
-constexpr Integer top_integers[] = {
-    {"bos_token_id", "bos_token_id", &C::bos_token_id, 0, tokens, Need::nested},
-    {"eos_token_id", "eos_token_id", &C::eos_token_id, 0, tokens, Need::nested},
-    {"pad_token_id", "pad_token_id", &C::pad_token_id, 0, tokens, Need::nested},
-};
-constexpr Integer integers[] = {
-    {"vocab_size", "vocab_size", &C::vocab_size, 1, tokens},
-    {"hidden_size", "dim", &C::dim, 1, width},
-    {"num_hidden_layers", "n_layers", &C::n_layers, 1, layers},
-    {"num_nextn_predict_layers", "n_mtp_layers", &C::n_mtp_layers, 0, layers},
-    {"max_position_embeddings", "max_seq_len", &C::max_seq_len, 1, 1 << 30},
-    {"num_attention_heads", "n_heads", &C::n_heads, 1, heads},
-    {"head_dim", "head_dim", &C::head_dim, 1, heads},
-    {"qk_rope_head_dim", "rope_head_dim", &C::rope_head_dim, 2, heads},
-    {"q_lora_rank", "q_lora_rank", &C::q_lora_rank, 1, width},
-    {"o_lora_rank", "o_lora_rank", &C::o_lora_rank, 1, heads},
-    {"o_groups", "o_groups", &C::o_groups, 1, heads},
-    {"sliding_window", "window_size", &C::window_size, 1, width},
-    {"index_n_heads", "index_n_heads", &C::index_n_heads, 1, heads},
-    {"index_head_dim", "index_head_dim", &C::index_head_dim, 1, heads},
-    {"index_topk", "index_topk", &C::index_topk, 1, 1 << 30},
-    {"candidate_topk_blocks", "candidate_topk_blocks", &C::candidate_topk_blocks, 1, 1 << 30, Need::candidates},
-    {"candidate_block_size", "candidate_block_size", &C::candidate_block_size, 1, 1 << 30, Need::candidates},
-    {"rope_scaling.original_max_position_embeddings", "original_seq_len", &C::original_seq_len, 1, 1 << 30},
-    {"n_routed_experts", "n_routed_experts", &C::n_routed_experts, 1, heads},
-    {"num_experts_per_tok", "n_activated_experts", &C::n_activated_experts, 1, heads},
-    {"moe_intermediate_size", "moe_inter_dim", &C::moe_inter_dim, 1, width},
-    {"hc_mult", "hc_mult", &C::hc_mult, 1, 64},
-    {"hc_sinkhorn_iters", "hc_sinkhorn_iters", &C::hc_sinkhorn_iters, 1, 1000},
-    {"engram_max_ngram_size", "engram_max_ngram_size", &C::engram_max_ngram_size, 2, 16, Need::engram},
-    {"engram_vocab_size", "engram_vocab_size", &C::engram_vocab_size, 2, std::int64_t{1} << 31, Need::engram},
-    {"engram_n_heads", "engram_n_heads", &C::engram_n_heads, 1, 1024, Need::engram},
-    {"engram_head_dim", "engram_head_dim", &C::engram_head_dim, 1, heads, Need::engram},
-    {"engram_pad_token_id", "engram_pad_id", &C::engram_pad_id, 0, tokens, Need::engram},
-    {"engram_compressed_vocab_size", "engram_compressed_vocab_size", &C::engram_compressed_vocab_size, 1, tokens,
-     Need::engram},
-    {"dspark_block_size", "dspark_block_size", &C::dspark_block_size, 1, 1024, Need::drafts},
-    {"dspark_noise_token_id", "dspark_noise_token_id", &C::dspark_noise_token_id, 0, tokens, Need::drafts},
-    {"dspark_markov_rank", "dspark_markov_rank", &C::dspark_markov_rank, 1, width, Need::drafts},
-    {"dspark_n_routed_experts", "dspark_n_routed_experts", &C::dspark_n_routed_experts, 1, heads, Need::drafts},
-    {"dspark_num_experts_per_tok", "dspark_n_activated_experts", &C::dspark_n_activated_experts, 1, heads,
-     Need::drafts},
-};
-constexpr Real reals[] = {
-    {"rms_norm_eps", "norm_eps", &C::norm_eps, 0},
-    {"rope_theta", "rope_theta", &C::rope_theta, 1.000001},
-    {"compress_rope_theta", "compress_rope_theta", &C::compress_rope_theta, 1.000001},
-    {"rope_scaling.factor", "rope_factor", &C::rope_factor, 1},
-    {"rope_scaling.beta_fast", "beta_fast", &C::beta_fast, 1e-6},
-    {"rope_scaling.beta_slow", "beta_slow", &C::beta_slow, 1e-6},
-    {"routed_scaling_factor", "route_scale", &C::route_scale, 1e-6},
-    {"swiglu_limit", "swiglu_limit", &C::swiglu_limit, 0},
-    {"hc_eps", "hc_eps", &C::hc_eps, 0},
-};
-constexpr List lists[] = {
-    {"compress_ratios", "compress_ratios", &C::compress_ratios, 0, width},
-    {"kv_source_layer_ids", "kv_source_layers", &C::kv_source_layers, 0, layers},
-    {"index_source_layer_ids", "index_source_layers", &C::index_source_layers, 0, layers},
-    {"engram_layer_ids", "engram_layer_ids", &C::engram_layer_ids, 0, layers},
-    {"engram_num_embeddings", "engram_num_embeddings", &C::engram_num_embeddings, 1, rows, Need::engram},
-    {"dspark_target_layer_ids", "dspark_target_layer_ids", &C::dspark_target_layer_ids, 0, layers, Need::drafts},
-};
-constexpr VisionInteger vision_integers[] = {
-    {"num_hidden_layers", "vision_n_layers", "vision_num_hidden_layers", &VisionConfig::n_layers, 1, layers},
-    {"hidden_size", "vision_dim", "vision_hidden_size", &VisionConfig::dim, 1, width},
-    {"num_attention_heads", "vision_n_heads", "vision_num_attention_heads", &VisionConfig::n_heads, 1, heads},
-    {"intermediate_size", "vision_inter_dim", "vision_intermediate_size", &VisionConfig::inter_dim, 1, width},
-    {"patch_size", "vision_patch_size", "vision_patch_size", &VisionConfig::patch_size, 1, 1024},
-    {"downsample_ratio", "vision_downsample_ratio", "vision_downsample_ratio", &VisionConfig::downsample_ratio, 1, 64},
-    {"max_image_tokens", "vision_max_n_token", "vision_max_image_tokens", &VisionConfig::max_image_tokens, 1, 1 << 24},
-    {"min_pixels", "vision_min_pixels", "vision_min_pixels", &VisionConfig::min_pixels, 0, 1 << 30},
-};
-// Keys that may hold these JSON texts only: anything else is a model this engine does not compute.
-struct Fixed {
-  const char* key;
-  std::initializer_list<const char*> values;
-};
-const Fixed fixed_top[] = {{"expert_dtype", {"\"fp4\"", "null"}},
-                           {"quantization_config.quant_method", {"\"fp8\""}},
-                           {"quantization_config.activation_scheme", {"\"dynamic\""}},
-                           {"quantization_config.weight_block_size", {"[32,32]"}},
-                           {"quantization_config.scale_fmt", {"\"ue8m0\""}}};
-const Fixed fixed_text[] = {{"hidden_act", {"\"silu\""}},       {"norm_topk_prob", {"true"}},
-                            {"n_shared_experts", {"1"}},        {"num_key_value_heads", {"1"}},
-                            {"attention_bias", {"false"}},      {"tie_word_embeddings", {"false"}},
-                            {"topk_method", {"\"noaux_tc\""}},  {"rope_scaling.rope_type", {"\"yarn\""}},
-                            {"rope_scaling.type", {"\"yarn\""}}};
-const Fixed fixed_flat[] = {{"scale_fmt", {"\"ue8m0\"", "null"}}, {"expert_dtype", {"\"fp4\"", "null"}}};
-// Known, and nothing here depends on them.
-constexpr const char* ignored_top[] = {"architectures",        "torch_dtype", "dtype",
-                                       "transformers_version", "auto_map",    "_name_or_path"};
-constexpr const char* ignored_text[] = {"model_type",        "torch_dtype",       "dtype",
-                                        "attention_dropout", "initializer_range", "use_cache"};
-constexpr const char* ignored_flat[] = {"max_batch_size", "dtype", "scale_dtype"};
+using namespace config_keys;
 
 // One JSON object being read: remembers which members were asked for, and the first error.
 class Section {
@@ -158,7 +26,9 @@ class Section {
     if (dot == std::string_view::npos) return object_.find(path);
     used_.emplace(path.substr(0, dot));
     const Json* inner = object_.find(path.substr(0, dot));
-    return inner ? inner->find(path.substr(dot + 1)) : nullptr;
+    if (inner == nullptr || inner->is_null()) return nullptr;
+    if (!inner->is_object()) wrong(path.substr(0, dot), *inner, "an object");
+    return inner->find(path.substr(dot + 1));
   }
 
   void integer(std::string_view key, std::int64_t& out, std::int64_t least, std::int64_t most, bool required) {
@@ -362,6 +232,31 @@ Status read_nested(const Json& json, std::string_view what, LoadedConfig& loaded
   return {};
 }
 
+// A message about keys in the flat spelling, for whoever has a file in the other one.
+std::string in_nested_spelling(std::string_view message) {
+  const auto nested = [](std::string_view word) -> std::string_view {
+    for (const Integer& key : integers) {
+      if (word == key.flat) return key.nested;
+    }
+    for (const List& key : lists) {
+      if (word == key.flat) return key.nested;
+    }
+    for (const VisionInteger& key : vision_integers) {
+      if (word == key.flat) return key.nested;
+    }
+    return word == "candidate_source_layer" ? "candidate_source_layer_id" : word;
+  };
+  const auto in_word = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  std::string out;
+  while (!message.empty()) {
+    const auto end = std::ranges::find_if_not(message, in_word);
+    const auto length = static_cast<std::size_t>(std::max<std::ptrdiff_t>(1, end - message.begin()));
+    out += nested(message.substr(0, length));
+    message.remove_prefix(length);
+  }
+  return out;
+}
+
 }  // namespace
 
 Expected<LoadedConfig> parse_config(std::string_view text, std::string_view what) {
@@ -380,7 +275,9 @@ Expected<LoadedConfig> parse_config(std::string_view text, std::string_view what
   }
   const Status read = loaded.flat ? read_flat(*json, what, loaded) : read_nested(*json, what, loaded);
   if (!read) return tl::unexpected(read.error());
-  if (Status good = check_config(loaded.config, what); !good) return tl::unexpected(good.error());
+  if (const auto problem = problem_of(loaded.config)) {
+    return fail(Errc::format, "{}: {}", what, loaded.flat ? *problem : in_nested_spelling(*problem));
+  }
   return loaded;
 }
 

@@ -116,7 +116,8 @@ struct LoadedConfig {
 // norm_topk_prob, n_shared_experts, …) may be absent, but not different.
 Expected<LoadedConfig> parse_config(std::string_view text, std::string_view what);
 
-// The part of parse_config that looks at numbers only.
-Status check_config(const Config& config, std::string_view what);
+// The part of parse_config that looks at numbers only: the first that does not fit the others, its keys in the flat
+// spelling.
+std::optional<std::string> problem_of(const Config& config);
 
 }  // namespace cachalot

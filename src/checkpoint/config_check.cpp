@@ -191,11 +191,11 @@ Problem ids(const Config& c) {
 
 }  // namespace
 
-Status check_config(const Config& config, std::string_view what) {
+std::optional<std::string> problem_of(const Config& config) {
   for (const auto rule : {widths, sources, pages, experts, engram, drafts, vision, ids}) {
-    if (const Problem problem = rule(config)) return fail(Errc::format, "{}: {}", what, *problem);
+    if (Problem problem = rule(config)) return problem;
   }
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace cachalot

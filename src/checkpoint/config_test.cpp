@@ -301,7 +301,7 @@ TEST(Config, SwigluLimitMayBeZeroWhichClampsNothing) {
 }
 
 TEST(Config, CandidateSourceIsAnIndexSourceOrNone) {
-  EXPECT_NE(error_with("candidate_source_layer_id", 7).find("candidate_source_layer 7 is no index source"),
+  EXPECT_NE(error_with("candidate_source_layer_id", 7).find("candidate_source_layer_id 7 is no index source"),
             std::string::npos);
   EXPECT_NE(
       error_with("candidate_source_layer_id", 4).find("index source 6 has compress_ratio 1, but the candidate source"),
@@ -319,12 +319,12 @@ TEST(Config, CandidateSourceIsAnIndexSourceOrNone) {
 }
 
 TEST(Config, CountsAndIdsMustLieInside) {
-  EXPECT_NE(error_with("num_experts_per_tok", 9).find("n_activated_experts 9 of only 8"), std::string::npos);
-  EXPECT_NE(error_with("dspark_num_experts_per_tok", 5).find("dspark_n_activated_experts 5 of only 4"),
+  EXPECT_NE(error_with("num_experts_per_tok", 9).find("num_experts_per_tok 9 of only 8"), std::string::npos);
+  EXPECT_NE(error_with("dspark_num_experts_per_tok", 5).find("dspark_num_experts_per_tok 5 of only 4"),
             std::string::npos);
   EXPECT_EQ(error_with("num_experts_per_tok", 8), "no error");
   EXPECT_NE(error_with("dspark_noise_token_id", 497).find("outside the vocabulary of 497"), std::string::npos);
-  EXPECT_NE(error_with("engram_pad_token_id", 497).find("engram_pad_id"), std::string::npos);
+  EXPECT_NE(error_with("engram_pad_token_id", 497).find("engram_pad_token_id"), std::string::npos);
   EXPECT_NE(error_with("dspark_target_layer_ids", numbers({8, 9, 10})).find("names layer 10"), std::string::npos);
   EXPECT_NE(error_with("dspark_target_layer_ids", Json::array()).find("dspark_target_layer_ids is empty"),
             std::string::npos);
@@ -336,7 +336,7 @@ TEST(Config, CountsAndIdsMustLieInside) {
   }
   Json json = mini_json();
   json.find("vision_config")->set("num_attention_heads", 3);
-  EXPECT_NE(error_of(json).find("vision dim is 64, expected a multiple of 3"), std::string::npos);
+  EXPECT_NE(error_of(json).find("vision hidden_size is 64, expected a multiple of 3"), std::string::npos);
 }
 
 TEST(Config, EngramTablesHaveTheRowsThatTheirPrimesMake) {
@@ -377,8 +377,7 @@ TEST(Config, SizesOfPartsThatAreNotThereCountForNothing) {
   ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
   EXPECT_EQ(loaded->config.dspark_block_size, 0);
   EXPECT_EQ(loaded->config.engram_max_ngram_size, 0);
-  EXPECT_TRUE(loaded->config.engram_num_embeddings.empty());
-  EXPECT_TRUE(loaded->config.dspark_target_layer_ids.empty());
+  EXPECT_TRUE(loaded->config.engram_num_embeddings.empty() && loaded->config.dspark_target_layer_ids.empty());
 }
 
 TEST(Config, NoMoreIsSelectedThanTheContextHolds) {
@@ -386,8 +385,8 @@ TEST(Config, NoMoreIsSelectedThanTheContextHolds) {
   json.find("text_config")->set("index_topk", 1 << 30).set("candidate_topk_blocks", 1 << 30);
   const auto loaded = parse_config(json.dump(), "c");
   ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
-  EXPECT_EQ(loaded->config.index_topk, loaded->config.max_seq_len);
-  EXPECT_EQ(loaded->config.candidate_topk_blocks, loaded->config.max_seq_len);
+  EXPECT_EQ(loaded->config.index_topk, 512);
+  EXPECT_EQ(loaded->config.candidate_topk_blocks, 512);
 }
 
 TEST(Config, BundledPrototypeIsAccepted) {

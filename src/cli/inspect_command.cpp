@@ -79,7 +79,8 @@ void add_inspect_command(CLI::App& app, int& exit_code) {
       app.add_subcommand("inspect", "Show what a checkpoint is made of: layers, roles, shapes, types, bytes");
   const auto flags = std::make_shared<InspectFlags>();
   CLI::Option* model =
-      command->add_option("model", flags->model, "folder of the checkpoint (default: the bundled model)");
+      command->add_option("model", flags->model, "folder of the checkpoint (default: the bundled model)")
+          ->check(not_empty());
   CLI::Option* tensors =
       command->add_flag("--tensors", flags->tensors, "list every tensor: name, type, shape, bytes, file");
   command->add_flag("--json", flags->json, "one JSON document; with --tensors it has every tensor too");

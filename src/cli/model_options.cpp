@@ -3,6 +3,10 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+
+#include "base/byte_text.h"
+#include "base/process_memory.h"
 #include "cli/default_model.h"
 #include "cli/option_checks.h"
 #include "cli/terminal.h"
@@ -41,8 +45,10 @@ Status choose_backend(BackendFlags& flags) {
 }
 
 void add_model_flags(CLI::App& command, ModelFlags& flags) {
-  command.add_option("--model", flags.model,
-                     "folder of the checkpoint (default: $CACHALOT_MODEL, then the bundled model)");
+  command
+      .add_option("--model", flags.model, "folder of the checkpoint (default: $CACHALOT_MODEL, then the bundled model)")
+      ->check(not_empty())
+      ->type_name("DIR");
   command
       .add_option("--numerics", flags.numerics,
                   "released: rounded as the released model; f32: nothing rounded but the KV")
@@ -54,10 +60,29 @@ void add_model_flags(CLI::App& command, ModelFlags& flags) {
           "owner: decode equals prefill; published-slot: a quirk of the released code (spec 10), for comparison")
       ->check(CLI::IsMember({"owner", "published-slot"}))
       ->capture_default_str();
+  add_memory_flag(command, flags.memory);
   add_backend_flags(command, flags);
 }
 
-Expected<LoadedModel> load_model(ModelFlags& flags, bool drafts) {
+void add_memory_flag(CLI::App& command, std::string& memory) {
+  command
+      .add_option("--memory", memory,
+                  "memory that may be counted on, such as 16GiB (default: what this machine and its limits leave)")
+      ->check([](const std::string& text) {
+        return parse_bytes(text) ? std::string() : fmt::format("{:?} is no number of bytes, such as 16GiB", text);
+      })
+      ->type_name("BYTES");
+}
+
+MachineMemory machine_of(const std::string& memory) {
+  MachineMemory machine = machine_memory();
+  if (const auto bytes = parse_bytes(memory)) {
+    machine.available = MemoryBound{std::max<std::int64_t>(0, *bytes - process_memory().anonymous), "--memory"};
+  }
+  return machine;
+}
+
+Expected<LoadedModel> load_model(ModelFlags& flags, MemoryRequest request) {
   auto directory = resolve_model(flags.model);
   if (!directory) return tl::unexpected(directory.error());
   if (Status chosen = choose_backend(flags); !chosen) return tl::unexpected(chosen.error());
@@ -65,11 +90,11 @@ Expected<LoadedModel> load_model(ModelFlags& flags, bool drafts) {
   options.backend = &flags.table;
   options.numerics = flags.numerics == "f32" ? Numerics::f32 : Numerics::released;
   options.index_keys = flags.index_keys == "owner" ? IndexKeys::owner : IndexKeys::published_slot;
-  options.drafts = drafts;
+  options.drafts = request.drafts;
+  request.threads = flags.threads;
   Progress progress;
-  auto loaded = load_model(*directory, options, [&](std::string_view stage) {
-    progress.show(fmt::format("{}: {} …", directory->string(), stage));
-  });
+  const auto tell = [&](std::string_view stage) { progress.show(fmt::format("{}: {} …", directory->string(), stage)); };
+  auto loaded = load_model(*directory, options, tell, request, machine_of(flags.memory));
   progress.clear();
   if (loaded) {
     for (const std::string& w : loaded->warnings) spdlog::warn("{}", w);

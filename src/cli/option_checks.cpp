@@ -28,6 +28,13 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
   return {check, "", "whole number"};
 }
 
+CLI::Validator not_empty() {
+  const auto check = [](const std::string& text) -> std::string {
+    return text.empty() ? "an empty text is given" : "";
+  };
+  return {check, "", "not empty"};
+}
+
 CLI::Validator real_number(double least, double most, Least border) {
   const auto check = [least, most, border](std::string& text) -> std::string {
     double number = 0;

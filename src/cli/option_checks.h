@@ -17,6 +17,9 @@ namespace cachalot {
 // For ->transform(): decimal digits only, and the number they write is from `least` to `most`.
 CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
 
+// For ->check(): any text but the empty one, which is what a shell makes of a variable that is not set.
+CLI::Validator not_empty();
+
 // For ->check(): a number from `least` (or above it) to `most`, in decimal digits, with a fraction or an exponent.
 enum class Least { allowed, excluded };
 CLI::Validator real_number(double least, double most, Least border = Least::allowed);

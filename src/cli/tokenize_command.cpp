@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "cli/default_model.h"
 #include "cli/json_lines.h"
+#include "cli/option_checks.h"
 #include "cli/terminal.h"
 #include "tokenizer/utf8.h"
 
@@ -156,9 +157,11 @@ std::string shown_tokens(const Tokenizer& tokenizer, std::span<const TokenId> id
 void add_tokenize_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("tokenize", "Text to token ids and back");
   const auto options = std::make_shared<TokenizeOptions>();
-  command->add_option("--model", options->model,
-                      "Directory with a tokenizer.json, or such a file; only it is read\n"
-                      "(default: $CACHALOT_MODEL, then the bundled model)");
+  command
+      ->add_option("--model", options->model,
+                   "Directory with a tokenizer.json, or such a file; only it is read\n"
+                   "(default: $CACHALOT_MODEL, then the bundled model)")
+      ->check(not_empty());
   command->add_option("input", options->input, "A text; with --decode, token ids");
   command->add_flag("--decode", options->decode, "From ids to text");
   command->add_flag("--special", options->special, "Let added tokens in the text, such as <think>, become their ids");
