@@ -63,7 +63,9 @@ Status set_aside(const LoadedModel& loaded, Context& context, const MemoryReques
   plan.mapped = 0;  // it is there already, and so are the parts below
   OwnMemory& own = plan.own;
   own.tensors = own.copies = own.tokenizer = own.program = own.loading = 0;
-  if (Status fits = check_memory(plan, machine); !fits) return fits;
+  if (Status fits = check_memory(plan, machine); !fits) {
+    return fail(fits.error().code, "after loading: {}", fits.error().message);
+  }
   try {
     const Arena::Frame whole(context.scratch);
     context.scratch.take_bytes(own.scratch);

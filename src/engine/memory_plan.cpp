@@ -122,10 +122,13 @@ std::int64_t MemoryPlan::step_bytes() const {
   return bytes;
 }
 
-MemoryPlan plan_memory(const ModelFiles& files, const MemoryRequest& request, const Checkpoint* opened) {
+MemoryPlan plan_memory(const ModelFiles& files, const MemoryRequest& wanted, const Checkpoint* opened) {
   const Config& c = files.config;
   MemoryPlan plan;
-  plan.request = request;
+  plan.request = wanted;
+  MemoryRequest& request = plan.request;
+  request.context = std::clamp<std::int64_t>(request.context, 1, c.max_seq_len);
+  request.chunk = std::max<std::int64_t>(1, request.chunk);
   plan.weights = plan_weights(c, request.drafts, opened);
   plan.mapped = files.shard_bytes;
 
@@ -174,11 +177,12 @@ std::array<std::int64_t, weight_groups> resident_bytes(const MemoryPlan& plan, s
 Status check_memory(const MemoryPlan& plan, const MachineMemory& machine) {
   const OwnMemory& own = plan.own;
   const MemoryRequest& r = plan.request;
-  const std::string needed = fmt::format(
-      "{} of its own (state {} of {} at {} positions, scratch {} for {} rows a step and {} threads, {} besides)",
-      byte_text(own.peak()), byte_text(own.state.all()),
-      r.sequences == 1 ? "one sequence" : fmt::format("{} sequences", r.sequences), r.context, byte_text(own.scratch),
-      std::min(r.chunk, r.context), r.threads, byte_text(own.peak() - own.state.all() - own.scratch));
+  const auto count = [](std::int64_t n, const char* one) { return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s"); };
+  const std::string needed =
+      fmt::format("{} of its own (state {} of {} at {}, scratch {} for {} a step and {}, {} besides)",
+                  byte_text(own.peak()), byte_text(own.state.all()), count(r.sequences, "sequence"),
+                  count(r.context, "position"), byte_text(own.scratch), count(std::min(r.chunk, r.context), "row"),
+                  count(r.threads, "thread"), byte_text(own.peak() - own.state.all() - own.scratch));
   if (machine.available && own.peak() > machine.available->bytes) {
     return fail(
         Errc::memory,

@@ -69,8 +69,8 @@ struct MemoryPlan {
   std::int64_t step_bytes() const;  // what a step of one row reads of them
 };
 
-// `opened`: the bytes of the tensors as they are; without it, as the config says in the released types. The request's
-// context is at most the config's.
+// `opened`: the bytes of the tensors as they are; without it, as the config says in the released types. A context
+// longer than the model's counts as the model's.
 MemoryPlan plan_memory(const ModelFiles& files, const MemoryRequest& request, const Checkpoint* opened = nullptr);
 
 // How many bytes of each group's weights stay in memory where `room` bytes are left for them: what is read most often
