@@ -30,13 +30,21 @@ struct ModelFlags : BackendFlags {
   std::string model;
   std::string numerics = "released";
   std::string index_keys = "owner";
+  std::string memory;
 };
 
-// Adds --model, --numerics, --index-keys and those of add_backend_flags.
+// Adds --memory: so many bytes may be used, instead of what the machine has left.
+void add_memory_flag(CLI::App& command, std::string& memory);
+
+// What the machine has left, or what --memory says and this process has not taken yet.
+MachineMemory machine_of(const std::string& memory);
+
+// Adds --model, --numerics, --index-keys, --memory and those of add_backend_flags.
 void add_model_flags(CLI::App& command, ModelFlags& flags);
 
 // Resolves and loads the model they name, with progress; warnings go to standard error. The model's backend is
-// flags.table.
-Expected<LoadedModel> load_model(ModelFlags& flags, bool drafts = false);
+// flags.table. `request`: what it is wanted for, so that memory can be found wanting before; numerics and threads are
+// the flags'.
+Expected<LoadedModel> load_model(ModelFlags& flags, MemoryRequest request = {});
 
 }  // namespace cachalot

@@ -9,8 +9,8 @@
 #include <memory>
 #include <optional>
 
-#include "base/byte_text.h"
 #include "cli/default_model.h"
+#include "cli/model_options.h"
 #include "cli/option_checks.h"
 #include "cli/plan_report.h"
 #include "cli/terminal.h"
@@ -32,8 +32,7 @@ Status plan(const PlanFlags& flags) {
   if (!path) return tl::unexpected(path.error());
   const auto files = look_at_model(*path);
   if (!files) return tl::unexpected(files.error());
-  MachineMemory machine = machine_memory();
-  if (!flags.memory.empty()) machine.available = MemoryBound{*parse_bytes(flags.memory), "--memory"};
+  const MachineMemory machine = machine_of(flags.memory);
   MemoryRequest request = flags.request;
   const std::int64_t most = files->config.max_seq_len;
   if (request.context > most)
@@ -77,11 +76,7 @@ void add_plan_command(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"released", "f32"}))
       ->capture_default_str();
   command->add_flag("--drafts", flags->request.drafts, "with the draft stages");
-  command->add_option("--memory", flags->memory, "plan for so much memory, not for what this machine has left: 16GiB")
-      ->check([](const std::string& text) {
-        return parse_bytes(text) ? std::string() : fmt::format("{:?} is no number of bytes, such as 16GiB", text);
-      })
-      ->type_name("BYTES");
+  add_memory_flag(*command, flags->memory);
   command->add_flag("--json", flags->json, "one JSON document");
   command->footer(
       "The exit code is 1 where it can't work.\n"

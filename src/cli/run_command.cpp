@@ -164,7 +164,9 @@ void print_choices(const RunFlags& flags, const Generation& result) {
 Expected<int> run(RunFlags& flags) {
   std::optional<MemoryPeak> peak;
   if (flags.stats) peak.emplace();
-  auto loaded = load_model(flags.model);
+  // What is known before the tokenizer has seen the prompt; the rest is asked below.
+  MemoryRequest request{.context = flags.generate.max_tokens + 1, .sequences = flags.generate.choices};
+  auto loaded = load_model(flags.model, request);
   if (!loaded) return tl::unexpected(loaded.error());
   const Model& model = loaded->model;
   if (Status set = set_sampling(flags.sampling, model.config().vocab_size, flags.generate); !set)
@@ -180,6 +182,10 @@ Expected<int> run(RunFlags& flags) {
     flags.generate.chunk = std::numeric_limits<std::int64_t>::max();
 
   Context context(flags.model.threads);
+  request.context = static_cast<std::int64_t>(prompt->size()) + flags.generate.max_tokens;
+  request.chunk = std::min(flags.generate.chunk, static_cast<std::int64_t>(prompt->size()));
+  if (Status fits = set_aside(*loaded, context, request, machine_of(flags.model.memory)); !fits)
+    return tl::unexpected(fits.error());
   Sequence sequence = model.new_sequence();
   const bool stream = !flags.json && !flags.has_choices;
   Progress progress;
