@@ -205,6 +205,7 @@ TEST(Penalties, FollowTheirRules) {
   with({.frequency_penalty = 0.5}, {2, -2, 1, -2.5f, 0});    // the output alone, each time
   with({.frequency_penalty = -0.5}, {2, -2, 3, -1.5f, 0});
   with({.repetition_penalty = 0.5}, {4, -1, 4, -1, 0});
+  with({.repetition_penalty = 2, .presence_penalty = 0.5, .frequency_penalty = 0.25}, {1, -4, 0, -4.75f, 0});
 }
 
 TEST(Penalties, NeutralOnesChangeNoBit) {

@@ -113,8 +113,8 @@ TEST(StopStrings, FollowTheRuleForEveryCutOfEveryShortText) {
   for (int i = 0; i < 4000; ++i) {
     const std::uint32_t letters = random() % 2 == 0 ? 2 : 4;
     Strings stops;
-    for (auto n = random() % 4; n > 0; --n) stops.push_back(word(letters, 5));
-    const std::string text = word(letters, 30);
+    for (auto n = random() % 4; n > 0; --n) stops.push_back(word(letters, 8));
+    const std::string text = word(letters, 60);
     StopStrings matcher(stops);
     Outcome got;
     for (std::size_t at = 0; at < text.size();) {
@@ -129,6 +129,20 @@ TEST(StopStrings, FollowTheRuleForEveryCutOfEveryShortText) {
     got.text += matcher.finish();
     got.found = matcher.found();
     ASSERT_EQ(got, brute_force(stops, text)) << text << " stops " << fmt::format("{}", fmt::join(stops, " "));
+  }
+}
+
+TEST(StopStrings, AreFoundBehindEveryBeginningOfThemselves) {
+  // A search that stumbles over the beginning must know how much of it begins the string anew.
+  for (std::size_t size = 1; size <= 8; ++size) {
+    for (unsigned bits = 0; bits < 1u << size; ++bits) {
+      std::string stop;
+      for (std::size_t i = 0; i < size; ++i) stop += (bits >> i & 1) != 0 ? 'a' : 'b';
+      for (std::size_t n = 0; n <= size; ++n) {
+        const std::string text = stop.substr(0, n) + stop;
+        ASSERT_EQ(run({stop}, {text}), brute_force({stop}, text)) << stop << " in " << text;
+      }
+    }
   }
 }
 
