@@ -58,7 +58,7 @@ class CompletionStream {
   // Call i gets the id `call_ids` + i, or none where that is empty.
   explicit CompletionStream(ChatMode mode, CompletionEvents events = {}, std::string call_ids = {});
 
-  // More of the text, EOS not included. Not after finish().
+  // More of the text, EOS not included: what TextStream gives with SpecialTokens::keep. Not after finish().
   void push(std::string_view text);
 
   // The text is over. Once only.

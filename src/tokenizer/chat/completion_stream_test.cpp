@@ -198,21 +198,22 @@ TEST(CompletionStream, JsonValuesOfAnyDepthAndSizeAreJson) {
   EXPECT_EQ(arguments("NaN"), "{\"a\": \"NaN\"}");
 }
 
-// The price of a completion must not grow with the square of anything: these take hours if it does.
+// The price of a completion must not grow with the square of anything: the last of these takes minutes if it does, the
+// others seconds.
 TEST(CompletionStream, LongCompletionsInOnePieceOrInBytesTakeALinearTime) {
   std::string parameters;
-  for (int i = 0; i < 20'000; ++i)
+  for (int i = 0; i < 5'000; ++i)
     parameters +=
         fmt::format("{}<｜DSML｜ parameter name=\"k{}\" string=\"true\"><</｜DSML｜ parameter>", i ? "\n" : "", i);
   std::string calls = invoke("");
-  for (int i = 0; i < 20'000; ++i) calls += fmt::format("\n{}", invoke(""));
+  for (int i = 0; i < 5'000; ++i) calls += fmt::format("\n{}", invoke(""));
   std::string ends;
-  for (int i = 0; i < 100'000; ++i) ends += "</think>\n<";
-  std::string hopeless = "<｜DSML｜ parameter" + std::string(200'000, ' ');
-  for (int i = 0; i < 20'000; ++i) hopeless += key_end_string;
+  for (int i = 0; i < 10'000; ++i) ends += "</think>\n<";
+  std::string hopeless = "<｜DSML｜ parameter" + std::string(50'000, ' ');
+  for (int i = 0; i < 5'000; ++i) hopeless += key_end_string;
   const auto start = std::chrono::steady_clock::now();
   for (const std::string& text :
-       {std::string(1'000'000, '<'), std::string(1'000'000, '\n'), ends, block(invoke(parameters)), block(calls),
+       {std::string(100'000, '<'), std::string(100'000, '\n'), ends, block(invoke(parameters)), block(calls),
         block(invoke(hopeless)), "\n\n<｜DSML｜ calls" + std::string(1'000'000, '<')}) {
     const StreamResult whole = chat(text);
     EXPECT_EQ(read_in_pieces(ChatMode::chat, single_bytes(text), CompletionEnd::eos), whole);
