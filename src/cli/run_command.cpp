@@ -245,7 +245,9 @@ void add_run_command(CLI::App& app, int& exit_code) {
       ->add_option("--choices", flags->generate.choices,
                    "write so many texts, side by side; choice 0 is what a run without this gives")
       ->transform(whole_number(1, 128));
-  command->add_option("--logprobs", flags->generate.logprobs, "with --json: the K most likely tokens of every step")
+  command
+      ->add_option("--logprobs", flags->generate.logprobs,
+                   "with --json: the K most likely tokens of every step, as the model itself has them")
       ->transform(whole_number(0, std::uint64_t{1} << 20))
       ->needs(command->add_flag("--json", flags->json,
                                 "write one JSON object: prompt_ids, ids, text, end, logprobs; with --choices "
