@@ -2,11 +2,9 @@
 #include "checkpoint/random_tensor.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
-#include <vector>
+#include <string_view>
 
 #include "base/check.h"
 #include "numerics/bf16.h"
@@ -16,32 +14,29 @@
 namespace cachalot {
 namespace {
 
-// splitmix64: each number is a function of the state's place in the sequence.
-class Random {
- public:
-  Random(std::uint64_t seed, std::string_view name) : state_(seed * 0x9E3779B97F4A7C15u + 0x632BE59BD9B4E019u) {
-    for (const char c : name) state_ = (next() ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
-  }
-  std::uint64_t next() {
-    std::uint64_t z = state_ += 0x9E3779B97F4A7C15u;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-  }
-  // Nearly normal, deviation 1, never beyond ±3.47: the sum of four 16-bit numbers.
-  float normal() {
-    const std::uint64_t bits = next();
-    const auto sum = (bits & 0xFFFF) + (bits >> 16 & 0xFFFF) + (bits >> 32 & 0xFFFF) + (bits >> 48);
-    return (static_cast<float>(sum) - 131070.0f) * (1.0f / 37837.2f);
-  }
+// splitmix64: each number is a function of its place in the sequence.
+constexpr std::uint64_t step = 0x9E3779B97F4A7C15u;
+std::uint64_t mixed(std::uint64_t state) {
+  std::uint64_t z = state;
+  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+  return z ^ z >> 31;
+}
 
- private:
-  std::uint64_t state_;
-};
+std::uint64_t state_of(std::uint64_t seed, std::string_view name) {
+  std::uint64_t state = seed * step + 0x632BE59BD9B4E019u;
+  for (const char c : name) state = (mixed(state + step) ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
+  return state;
+}
+
+// Nearly normal, deviation 1, never beyond ±3.47: the sum of four 16-bit numbers.
+float normal(std::uint64_t bits) {
+  const auto sum = (bits & 0xFFFF) + (bits >> 16 & 0xFFFF) + (bits >> 32 & 0xFFFF) + (bits >> 48);
+  return (static_cast<float>(sum) - 131070.0f) * (1.0f / 37837.2f);
+}
 
 // The same shape from the sum of four bytes, which is an index: two codes from one number, without arithmetic on
 // floats.
-constexpr int byte_sums = 4 * 255 + 1;
 constexpr float byte_sum_mean = 510.0f, byte_sum_deviation = 147.8f;
 std::size_t low_sum(std::uint64_t bits) {
   return (bits & 0xFF) + (bits >> 8 & 0xFF) + (bits >> 16 & 0xFF) + (bits >> 24 & 0xFF);
@@ -117,78 +112,106 @@ CodeScale split_of(const ExpectedTensor& tensor) {
   }
 }
 
-void fill_plain(const ExpectedTensor& tensor, Random& random, std::span<std::byte> out) {
-  const Normal normal = plain(tensor);
-  const bool wide = tensor.dtype() == DType::f32;
-  const std::size_t size = wide ? 4 : 2;
-  for (std::size_t at = 0; at < out.size(); at += size) {
-    const float value = normal.mean + normal.deviation * random.normal();
-    const bf16 narrow = to_bf16(value);
-    std::memcpy(out.data() + at, wide ? static_cast<const void*>(&value) : &narrow, size);
-  }
+bool is_scale(TensorRole role) {
+  return role == TensorRole::fp8_scale || role == TensorRole::fp4_scale || role == TensorRole::fp8_rows_scale;
 }
 
-void fill_e4m3(float deviation, Random& random, std::span<std::byte> out) {
-  std::array<std::byte, byte_sums> code_of;
-  for (std::size_t sum = 0; sum < byte_sums; ++sum) {
-    code_of[sum] =
-        std::byte{to_e4m3((static_cast<float>(sum) - byte_sum_mean) * (deviation / byte_sum_deviation)).code};
-  }
-  for (std::size_t i = 0; i < out.size(); i += 2) {
-    const std::uint64_t bits = random.next();
-    out[i] = code_of[low_sum(bits)];
-    if (i + 1 < out.size()) out[i + 1] = code_of[low_sum(bits >> 32)];
-  }
-}
-
-void fill_e2m1(float deviation, Random& random, std::span<std::byte> out) {
-  std::array<unsigned, byte_sums> code_of;
-  for (std::size_t sum = 0; sum < byte_sums; ++sum) {
-    code_of[sum] = to_e2m1((static_cast<float>(sum) - byte_sum_mean) * (deviation / byte_sum_deviation));
-  }
-  for (std::byte& pair : out) {
-    const std::uint64_t bits = random.next();
-    pair = static_cast<std::byte>(code_of[low_sum(bits)] | code_of[low_sum(bits >> 32)] << 4);
-  }
-}
-
-void fill_scales(int exponent, Random& random, std::span<std::byte> out) {
-  for (std::byte& scale : out) {
-    const std::uint64_t which = random.next() >> 61;
-    const int step = which == 0 ? -1 : which == 1 ? 1 : 0;
-    scale = static_cast<std::byte>(std::clamp(127 + exponent + step, 1, 254));
-  }
+// How many bytes one random number makes.
+std::int64_t bytes_per_number(TensorRole role, std::int64_t element_bytes) {
+  if (role == TensorRole::fp8 || role == TensorRole::fp8_rows) return 2;
+  if (role == TensorRole::fp4 || is_scale(role)) return 1;
+  return element_bytes;
 }
 
 }  // namespace
 
-Status write_random_tensor(const ExpectedTensor& tensor, std::uint64_t seed,
-                           const std::function<Status(std::span<const std::byte>)>& sink) {
-  constexpr std::int64_t piece_bytes = 1 << 20;
-  Random random(seed, tensor.name);
-  std::vector<std::byte> piece(static_cast<std::size_t>(std::min(piece_bytes, tensor.bytes())));
-  for (std::int64_t left = tensor.bytes(); left > 0;) {
-    const auto part = std::span(piece).first(static_cast<std::size_t>(std::min(piece_bytes, left)));
-    switch (tensor.role) {
-      case TensorRole::fp8:
-      case TensorRole::fp8_rows:
-        fill_e4m3(split_of(tensor).code, random, part);
-        break;
-      case TensorRole::fp4:
-        fill_e2m1(split_of(tensor).code, random, part);
-        break;
-      case TensorRole::fp8_scale:
-      case TensorRole::fp4_scale:
-      case TensorRole::fp8_rows_scale:
-        fill_scales(split_of(tensor).exponent, random, part);
-        break;
-      default:
-        fill_plain(tensor, random, part);
+RandomTensor::RandomTensor(const ExpectedTensor& tensor, std::uint64_t seed, const Planted& planted)
+    : role_(tensor.role),
+      planted_(planted),
+      row_bytes_(tensor.bytes() / tensor.shape[0]),
+      element_bytes_(bytes_of(tensor.dtype())),
+      all_bytes_(tensor.bytes()),
+      start_(state_of(seed, tensor.name)) {
+  if (is_scale(role_)) {
+    exponent_ = split_of(tensor).exponent;
+  } else if (role_ == TensorRole::fp8 || role_ == TensorRole::fp8_rows || role_ == TensorRole::fp4) {
+    const float deviation = split_of(tensor).code / byte_sum_deviation;
+    for (std::size_t sum = 0; sum < byte_sums; ++sum) {
+      const float value = (static_cast<float>(sum) - byte_sum_mean) * deviation;
+      code_[sum] = role_ == TensorRole::fp4 ? static_cast<std::uint8_t>(to_e2m1(value)) : to_e4m3(value).code;
     }
-    if (Status done = sink(part); !done) return done;
-    left -= static_cast<std::int64_t>(part.size());
+  } else {
+    const Normal plain_numbers = plain(tensor);
+    mean_ = plain_numbers.mean;
+    deviation_ = plain_numbers.deviation;
   }
-  return {};
+}
+
+std::uint64_t RandomTensor::number(std::int64_t at) const {
+  return mixed(start_ + (static_cast<std::uint64_t>(at) + 1) * step);
+}
+
+void RandomTensor::bytes(std::int64_t first, std::span<std::byte> out) const {
+  if (!planted_.any()) return random_bytes(first, out);
+  while (!out.empty()) {
+    const std::int64_t row = first / row_bytes_, inside = first % row_bytes_;
+    const auto part = out.first(static_cast<std::size_t>(std::min(row_bytes_ - inside, std::ssize(out))));
+    planted_row(row, inside, part);
+    first += std::ssize(part);
+    out = out.subspan(part.size());
+  }
+}
+
+// Bytes of one row, from `first` of its own on.
+void RandomTensor::planted_row(std::int64_t row, std::int64_t first, std::span<std::byte> out) const {
+  random_bytes((row - row % planted_.equal_rows) * row_bytes_ + first, out);
+  if (planted_.odd_rows_negated && row % 2 == 1) {
+    const auto last = static_cast<std::size_t>(element_bytes_);
+    for (std::size_t i = last - 1; i < out.size(); i += last) out[i] ^= std::byte{0x80};
+  }
+  if ((planted_.large_rows >> (row % 4) & 1) != 0) {
+    for (std::byte& scale : out) scale = static_cast<std::byte>(std::min(std::to_integer<int>(scale) + 6, 254));
+  }
+  if (row * row_bytes_ >= all_bytes_ - planted_.zeros_at_end * element_bytes_) std::ranges::fill(out, std::byte{});
+}
+
+void RandomTensor::random_bytes(std::int64_t first, std::span<std::byte> out) const {
+  const std::int64_t per_number = bytes_per_number(role_, element_bytes_);
+  check(first % per_number == 0, "a piece of a random tensor starts with a number of its own");
+  std::int64_t at = first / per_number;
+  const auto code = [&](std::uint64_t bits) { return code_[low_sum(bits)]; };
+  switch (role_) {
+    case TensorRole::fp8:
+    case TensorRole::fp8_rows:
+      for (std::size_t i = 0; i < out.size(); i += 2) {
+        const std::uint64_t bits = number(at++);
+        out[i] = std::byte{code(bits)};
+        if (i + 1 < out.size()) out[i + 1] = std::byte{code(bits >> 32)};
+      }
+      break;
+    case TensorRole::fp4:
+      for (std::byte& pair : out) {
+        const std::uint64_t bits = number(at++);
+        pair = static_cast<std::byte>(code(bits) | code(bits >> 32) << 4);
+      }
+      break;
+    case TensorRole::fp8_scale:
+    case TensorRole::fp4_scale:
+    case TensorRole::fp8_rows_scale:
+      for (std::byte& scale : out) {
+        const std::uint64_t which = number(at++) >> 61;
+        const int change = which == 0 ? -1 : which == 1 ? 1 : 0;
+        scale = static_cast<std::byte>(std::clamp(127 + exponent_ + change, 1, 254));
+      }
+      break;
+    default:
+      for (std::size_t i = 0; i < out.size(); i += static_cast<std::size_t>(element_bytes_)) {
+        const float value = mean_ + deviation_ * normal(number(at++));
+        const bf16 narrow = to_bf16(value);
+        std::memcpy(&out[i], element_bytes_ == 4 ? static_cast<const void*>(&value) : &narrow,
+                    static_cast<std::size_t>(element_bytes_));
+      }
+  }
 }
 
 }  // namespace cachalot

@@ -2,8 +2,6 @@
 #include "checkpoint/safetensors_writer.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "base/check.h"
@@ -37,44 +35,41 @@ std::int64_t TensorSpec::elements() const {
   return all;
 }
 
-SafetensorsWriter::SafetensorsWriter(std::filesystem::path path, std::vector<TensorSpec> tensors, std::ofstream out)
-    : path_(std::move(path)), tensors_(std::move(tensors)), out_(std::move(out)) {
-  for (const TensorSpec& tensor : tensors_) left_ += tensor.bytes();
-}
-
 Expected<SafetensorsWriter> SafetensorsWriter::create(const std::filesystem::path& path,
                                                       std::vector<TensorSpec> tensors) {
   std::ranges::stable_sort(
       tensors, [](DType a, DType b) { return bytes_of(a) > bytes_of(b); }, &TensorSpec::dtype);
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  if (!out) return fail(Errc::io, "can't create {}: {}", path.string(), std::strerror(errno));
   const std::string header = header_text(tensors);
-  for (std::size_t i = 0; i < 8; ++i) out.put(static_cast<char>(header.size() >> (8 * i) & 0xFF));
-  out << header;
-  return SafetensorsWriter(path, std::move(tensors), std::move(out));
+  std::string beginning;
+  for (std::size_t i = 0; i < 8; ++i) beginning += static_cast<char>(header.size() >> (8 * i) & 0xFF);
+  beginning += header;
+  auto at = static_cast<std::int64_t>(beginning.size());
+  std::vector<std::int64_t> start;
+  for (const TensorSpec& tensor : tensors) {
+    start.push_back(at);
+    at += tensor.bytes();
+  }
+  auto file = OutputFile::create(path);
+  if (!file) return tl::unexpected(file.error());
+  if (Status grown = file->resize(at); !grown) return tl::unexpected(grown.error());
+  if (Status done = file->write_at(0, std::as_bytes(std::span(beginning))); !done) return tl::unexpected(done.error());
+  return SafetensorsWriter(std::move(tensors), std::move(start), std::move(*file));
 }
 
-Status SafetensorsWriter::write(std::span<const std::byte> bytes) {
-  left_ -= static_cast<std::int64_t>(bytes.size());
-  check(left_ >= 0, "no more bytes are written than the header says");
-  out_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  if (!out_) return fail(Errc::io, "can't write {}: {}", path_.string(), std::strerror(errno));
-  return {};
+Status SafetensorsWriter::write(std::size_t tensor, std::int64_t offset, std::span<const std::byte> bytes) {
+  check(offset >= 0 && offset + std::ssize(bytes) <= tensors_[tensor].bytes(), "a tensor is written inside itself");
+  return file_.write_at(start_[tensor] + offset, bytes);
 }
 
-Status SafetensorsWriter::finish() {
-  check(left_ == 0, "as many bytes are written as the header says");
-  out_.close();
-  if (!out_) return fail(Errc::io, "can't finish writing {}: {}", path_.string(), std::strerror(errno));
-  return {};
-}
+Status SafetensorsWriter::finish() { return file_.close(); }
 
 Status write_safetensors(const std::filesystem::path& path, std::span<const TensorData> tensors) {
   auto writer = SafetensorsWriter::create(path, {tensors.begin(), tensors.end()});
   if (!writer) return tl::unexpected(writer.error());
-  for (const TensorSpec& next : writer->order()) {
-    const auto tensor = std::ranges::find(tensors, next.name, &TensorData::name);
-    if (Status done = writer->write(tensor->data); !done) return done;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const auto tensor = std::ranges::find(tensors, writer->order()[i].name, &TensorData::name);
+    check(std::ssize(tensor->data) == tensor->bytes(), "a tensor has as many bytes as its shape says");
+    if (Status done = writer->write(i, 0, tensor->data); !done) return done;
   }
   return writer->finish();
 }

@@ -6,12 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/expected.h"
+#include "base/output_file.h"
 #include "tensor/dtype.h"
 
 namespace cachalot {
@@ -28,22 +29,24 @@ struct TensorSpec {
 // Names must differ.
 class SafetensorsWriter {
  public:
-  // Writes the header; an older file is replaced. Errors: Errc::io.
+  // Writes the header and makes the file as long as it will be: what is not written after that reads as zero, and is a
+  // hole (base/output_file.h). An older file is replaced. Errors, here and below: Errc::io.
   static Expected<SafetensorsWriter> create(const std::filesystem::path& path, std::vector<TensorSpec> tensors);
 
-  // The order their bytes are wanted in: by element size, wide first, else as given.
+  // The tensors as they lie in the file: by element size, wide first, else as given.
   std::span<const TensorSpec> order() const { return tensors_; }
 
-  Status write(std::span<const std::byte> bytes);  // the next bytes, in any pieces
-  Status finish();                                 // all bytes were written; closes
+  // Bytes of order()[tensor], from `offset` of its own on. Several threads may write at once, each somewhere else.
+  Status write(std::size_t tensor, std::int64_t offset, std::span<const std::byte> bytes);
+  Status finish();
 
  private:
-  SafetensorsWriter(std::filesystem::path path, std::vector<TensorSpec> tensors, std::ofstream out);
+  SafetensorsWriter(std::vector<TensorSpec> tensors, std::vector<std::int64_t> start, OutputFile file)
+      : tensors_(std::move(tensors)), start_(std::move(start)), file_(std::move(file)) {}
 
-  std::filesystem::path path_;
   std::vector<TensorSpec> tensors_;
-  std::ofstream out_;
-  std::int64_t left_ = 0;
+  std::vector<std::int64_t> start_;  // of each tensor in the file
+  OutputFile file_;
 };
 
 struct TensorData : TensorSpec {

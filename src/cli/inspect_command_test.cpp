@@ -8,7 +8,6 @@
 #include "cli/backend_table.h"
 #include "cli/byte_text.h"
 #include "cli/inspect_report.h"
-#include "cli/make_checkpoint_command.h"
 #include "model/model.h"
 
 namespace cachalot {
@@ -23,7 +22,6 @@ Ran run(std::vector<std::string> arguments) {
   CLI::App app("test");
   Ran ran;
   add_inspect_command(app, ran.exit_code);
-  add_make_checkpoint_command(app, ran.exit_code);
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
   try {
@@ -155,39 +153,6 @@ TEST(BackendTable, BorrowedAndAbsentEntriesShow) {
   EXPECT_EQ(*operators.find("rope")->as_string(), "none");
   EXPECT_EQ(*operators.find("linear")->as_string(), "= reference");
   EXPECT_EQ(*operators.find("confidence_head")->as_string(), "= reference");
-}
-
-TEST(MakeCheckpointCommand, WritesWhatInspectAccepts) {
-  const TestFolder folder;
-  const std::string out = (folder.path() / "model").string();
-  const std::vector<std::string> arguments = {"make-checkpoint",
-                                              "--config",
-                                              (mini_a() / "config.json").string(),
-                                              "--out",
-                                              out,
-                                              "--seed",
-                                              "3",
-                                              "--shards",
-                                              "2",
-                                              "--tokenizer",
-                                              (mini_a() / "tokenizer.json").string()};
-  const Ran made = run(arguments);
-  EXPECT_EQ(made.exit_code, 0) << made.error;
-  EXPECT_NE(made.out.find("1016 tensors, 4.8 MiB, in 2 shards"), std::string::npos) << made.out;
-  EXPECT_EQ(run({"inspect", out}).exit_code, 0);
-  EXPECT_TRUE(std::filesystem::exists(out + "/tokenizer.json"));
-  const Ran again = run(arguments);
-  EXPECT_EQ(again.exit_code, 2);
-  EXPECT_NE(again.error.find("--force"), std::string::npos);
-}
-
-TEST(MakeCheckpointCommand, BadOptionsAreUsageErrors) {
-  EXPECT_EQ(run({"make-checkpoint"}).exit_code, 2);
-  for (const char* shards : {"0", "-1", "x", "100000"}) {
-    EXPECT_EQ(run({"make-checkpoint", "--config", "c", "--out", "o", "--shards", shards}).exit_code, 2) << shards;
-  }
-  EXPECT_EQ(run({"make-checkpoint", "--config", "/absent/config.json", "--out", "/absent/out"}).exit_code, 1);
-  EXPECT_NE(run({"make-checkpoint", "--help"}).out.find("Example: cachalot make-checkpoint"), std::string::npos);
 }
 
 TEST(ByteText, UnitsChangeAtTheirBorders) {

@@ -5,17 +5,88 @@
 
 #include <limits>
 #include <memory>
+#include <string>
 
 #include "checkpoint/make_checkpoint.h"
 #include "cli/byte_text.h"
+#include "cli/layer_list.h"
 #include "cli/option_checks.h"
 #include "cli/terminal.h"
+#include "engine/engram_rows_of_text.h"
 
 namespace cachalot {
 namespace {
 
-int make(MakeCheckpointOptions& options) {
+struct MakeFlags {
+  MakeCheckpointOptions options;
+  std::string shape;
+  bool sparse = false;
+  std::string fill_layers, engram_ids, plants;  // lists with commas
+};
+
+Status read_plants(std::string_view list, Plants& plants) {
+  for (const std::string& name : split_at_commas(list)) {
+    if (name == "ties") {
+      plants.ties = true;
+    } else if (name == "clamps") {
+      plants.clamps = true;
+    } else {
+      return fail(Errc::usage, "--plant: \"{}\" can't be planted; a list is made of ties and clamps", name);
+    }
+  }
+  return {};
+}
+
+// The rows that the text --engram-ids reads, with the classes of --tokenizer.
+Status read_engram_rows(const MakeFlags& flags, SparseFill& fill) {
+  if (flags.options.tokenizer.empty())
+    return fail(Errc::usage, "--engram-ids needs --tokenizer: rows are hashes of its token classes");
+  const auto ids = parse_whole_numbers(flags.engram_ids, "--engram-ids");
+  if (!ids) return tl::unexpected(ids.error());
+  const auto text = shape_text(flags.options);
+  if (!text) return tl::unexpected(text.error());
+  const auto shape = parse_config(*text, flags.options.config.string());
+  if (!shape) return tl::unexpected(shape.error());
+  std::vector<TokenId> tokens;
+  for (const std::int64_t id : *ids) {
+    if (id < 0 || id >= shape->config.vocab_size) {
+      return fail(Errc::usage, "--engram-ids: {} is no token id; the shape has ids 0 to {}", id,
+                  shape->config.vocab_size - 1);
+    }
+    tokens.push_back(TokenId{static_cast<std::int32_t>(id)});
+  }
+  const auto tokenizer = Tokenizer::load(flags.options.tokenizer);
+  if (!tokenizer) return tl::unexpected(tokenizer.error());
+  auto rows = engram_rows_of_text(shape->config, token_classes(*tokenizer), tokens);
+  if (!rows) return tl::unexpected(rows.error());
+  fill.engram_rows = std::move(*rows);
+  return {};
+}
+
+Status read_flags(MakeFlags& flags) {
+  if (flags.shape.empty() == flags.options.config.empty())
+    return fail(Errc::usage, "give a shape: either --shape released or --config FILE");
+  if (!flags.plants.empty()) {
+    if (Status good = read_plants(flags.plants, flags.options.plants); !good) return good;
+  }
+  if (flags.shape.empty() && !flags.sparse && flags.fill_layers.empty()) {
+    if (flags.engram_ids.empty()) return {};
+    return fail(Errc::usage, "--engram-ids is for a sparse checkpoint: without --sparse every row has content");
+  }
+  SparseFill& fill = flags.options.sparse.emplace();
+  if (!flags.fill_layers.empty()) {
+    auto layers = parse_layer_list(flags.fill_layers, "--fill-layers");
+    if (!layers) return tl::unexpected(layers.error());
+    fill.layers = std::move(*layers);
+  }
+  return flags.engram_ids.empty() ? Status() : read_engram_rows(flags, fill);
+}
+
+int make(MakeFlags& flags) {
+  MakeCheckpointOptions& options = flags.options;
+  if (Status good = read_flags(flags); !good) return report(good.error());
   catch_interrupts();
+  report_file_limits();
   Progress progress;
   options.progress = [&](std::int64_t done, std::int64_t total) {
     progress.show("writing MiB", done >> 20, total >> 20);
@@ -24,8 +95,10 @@ int make(MakeCheckpointOptions& options) {
   const auto made = make_checkpoint(options);
   progress.clear();
   if (!made) return report(made.error());
-  print_out(fmt::format("{}: {} tensors, {}, in {} shard{}\n", options.out.string(), made->tensors,
-                        byte_text(made->bytes), made->shards, made->shards == 1 ? "" : "s"));
+  print_out(fmt::format(
+      "{}: {} tensors, {}, in {} shard{}{}\n", options.out.string(), made->tensors, byte_text(made->bytes),
+      made->shards, made->shards == 1 ? "" : "s",
+      options.sparse ? fmt::format("; {} of them written, the rest are holes", byte_text(made->written)) : ""));
   return 0;
 }
 
@@ -33,23 +106,46 @@ int make(MakeCheckpointOptions& options) {
 
 void add_make_checkpoint_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("make-checkpoint", "Write a checkpoint with random weights, of any shape");
-  const auto options = std::make_shared<MakeCheckpointOptions>();
-  command->add_option("--config", options->config, "the shape: a config.json in either spelling")
-      ->required()
-      ->type_name("FILE");
-  command->add_option("--out", options->out, "folder to write into, made if need be")->required()->type_name("DIR");
-  command->add_option("--seed", options->seed, "the same seed gives the same weights")
+  const auto flags = std::make_shared<MakeFlags>();
+  MakeCheckpointOptions& options = flags->options;
+  command
+      ->add_option("--shape", flags->shape,
+                   "released: the whole released model, 475 GiB, as sparse files that take almost no disk")
+      ->check(CLI::IsMember({"released"}));
+  command->add_option("--config", options.config, "another shape: a config.json in either spelling")->type_name("FILE");
+  command->add_option("--out", options.out, "folder to write into, made if need be")->required()->type_name("DIR");
+  command->add_option("--seed", options.seed, "the same seed gives the same weights")
       ->transform(whole_number(0, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
-  command->add_option("--shards", options->shards, "number of files (default: as many as keep each under 4 GiB)")
+  command->add_option("--shards", options.shards, "number of files (default: as few as keep each under 4 GiB)")
       ->transform(whole_number(1, 99'999));
-  command->add_option("--tokenizer", options->tokenizer, "a tokenizer.json to copy beside the weights")
+  command->add_option("--tokenizer", options.tokenizer, "a tokenizer.json to copy beside the weights")
       ->type_name("FILE");
-  command->add_flag("--force", options->force, "write into a folder that has files; a model in it is replaced");
+  command->add_flag("--sparse", flags->sparse, "write headers only; weights are holes in the files and read as zero");
+  command
+      ->add_option("--fill-layers", flags->fill_layers,
+                   "sparse, but with random weights in these layers (draft stages are the last), the embedding, the "
+                   "head, and all norms and hyper-connections; the Engram tables stay holes")
+      ->type_name("1,2-5,...");
+  command
+      ->add_option("--engram-ids", flags->engram_ids,
+                   "where sparse: random values in the rows of the Engram tables that a text of these token ids reads")
+      ->type_name("ID,ID,...");
+  command
+      ->add_option(
+          "--plant", flags->plants,
+          "ties: equal scores of experts, index groups and tokens; clamps: experts that leave swiglu_limit behind")
+      ->type_name("ties,clamps");
+  command->add_flag("--force", options.force, "write into a folder that has files; a model in it is replaced");
+  command->add_option("--threads", options.threads, "threads that make the weights; changes speed, never the weights")
+      ->transform(whole_number(1, 1024))
+      ->capture_default_str();
   command->footer(
       "Example: cachalot make-checkpoint --config models/prototype/config.json --out /tmp/random --seed 7 \\\n"
-      "             --tokenizer models/prototype/tokenizer.json");
-  command->callback([options, &exit_code] { exit_code = make(*options); });
+      "             --tokenizer models/prototype/tokenizer.json\n"
+      "         cachalot make-checkpoint --shape released --out /tmp/released\n"
+      "         cachalot make-checkpoint --shape released --out /tmp/part --fill-layers 1,2,20");
+  command->callback([flags, &exit_code] { exit_code = make(*flags); });
 }
 
 }  // namespace cachalot

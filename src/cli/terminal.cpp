@@ -101,6 +101,13 @@ void catch_interrupts() {
 
 bool interrupted() { return stop; }
 
+void await_interrupt() {
+  stop = false;
+  std::signal(SIGINT, on_signal);
+}
+
+void report_file_limits() { std::signal(SIGXFSZ, SIG_IGN); }
+
 int report(const Error& error) {
   print_error(fmt::format("cachalot: {}\n", error.message));
   return error.code == Errc::usage ? 2 : 1;

@@ -51,6 +51,13 @@ void open_standard_streams();
 void catch_interrupts();
 bool interrupted();
 
+// For work that goes on after an interrupt: the flag is as new, the next Ctrl-C sets it, and one more ends the program.
+// SIGTERM ends it as ever.
+void await_interrupt();
+
+// From here on a file that may grow no further (`ulimit -f`) is an error to tell, not the end of the program.
+void report_file_limits();
+
 // Prints "cachalot: …" and gives the exit code: 2 for usage, else 1.
 int report(const Error& error);
 
