@@ -2,6 +2,7 @@
 // For tests and the fuzzer of the completion stream: completions, ways to cut them, and results that can be compared.
 #pragma once
 
+#include <algorithm>
 #include <random>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ struct StreamResult {
   AssistantMessage message;
   FinishReason reason = FinishReason::stop;
   Names flags;
+  bool has(std::string_view flag) const { return std::ranges::find(flags, flag) != flags.end(); }
   bool operator==(const StreamResult&) const = default;
 };
 
