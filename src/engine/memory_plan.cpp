@@ -16,11 +16,11 @@ namespace {
 constexpr std::int64_t program_bytes = 5 << 19;     // libraries, tables of our own, the caller's stack
 constexpr std::int64_t thread_bytes = 16 << 10;     // of its stack that a thread touches
 constexpr std::int64_t tensor_bytes = 400;          // kept of each tensor
-constexpr std::int64_t indexed_tensor_bytes = 375;  // besides, while the index is read and compared
+constexpr std::int64_t indexed_tensor_bytes = 450;  // besides, while the index is read and compared
 constexpr std::int64_t header_tensor_bytes = 700;   // besides, while the header it stands in is read
 constexpr std::int64_t vocabulary_bytes = 50;       // of a tokenizer.json that is not there, each token
 constexpr double tokenizer_share = 2.75;            // of tokenizer.json that is kept
-constexpr double tokenizer_loading_share = 4.5;     // of it while it is read
+constexpr double tokenizer_loading_share = 8;       // of it while it is read
 
 WeightGroup group_of(const ExpectedTensor& tensor) {
   switch (tensor.part) {
