@@ -156,20 +156,20 @@ Expected<Generation> generate(const LoadedModel& loaded, Context& context, Seque
   std::vector<Row> rows;
   std::vector<float> logits;
   const auto interrupted = [&] { return events.interrupted && events.interrupted(); };
+  const std::function<bool()>* stopped = events.interrupted ? &events.interrupted : nullptr;  // within a step
 
   auto start = std::chrono::steady_clock::now();
   for (std::int64_t done = 0; done < total;) {
-    if (interrupted()) {
-      for (Completion& c : result.choices) c.end = EndReason::interrupted;
-      return result;
-    }
     const std::int64_t n = std::min(std::max<std::int64_t>(1, options.chunk), total - done);
     rows.clear();
     for (const TokenId t : prompt.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(n)))
       rows.push_back({.token = t});
     rows.back().wants_logits = done + n == total;
-    if (Status ran = model.forward(context, {sequences, rows, nullptr}, logits); !ran)
-      return tl::unexpected(ran.error());
+    if (Status ran = model.forward(context, {sequences, rows, nullptr, stopped}, logits); !ran) {
+      if (ran.error().code != Errc::stopped) return tl::unexpected(ran.error());
+      for (Completion& c : result.choices) c.end = EndReason::interrupted;
+      return result;
+    }
     done += n;
     if (events.prompt) events.prompt(done, total);
   }
@@ -190,19 +190,21 @@ Expected<Generation> generate(const LoadedModel& loaded, Context& context, Seque
   SamplerScratch scratch;
   const auto vocab = static_cast<std::size_t>(model.config().vocab_size);
   for (bool behind_prompt = true; !running.empty(); behind_prompt = false) {
-    if (interrupted()) {
-      for (auto& choice : running) choice->end(EndReason::interrupted);
-      break;
-    }
-    if (!behind_prompt) {
+    bool stop = interrupted();  // also where no step comes first
+    if (!stop && !behind_prompt) {
       sequences.clear();
       rows.clear();
       for (std::size_t r = 0; r < running.size(); ++r) {
         sequences.push_back(running[r]->sequence());
         rows.push_back({.sequence = static_cast<std::int32_t>(r), .token = running[r]->newest(), .wants_logits = true});
       }
-      if (Status ran = model.forward(context, {sequences, rows, nullptr}, logits); !ran)
-        return tl::unexpected(ran.error());
+      const Status ran = model.forward(context, {sequences, rows, nullptr, stopped}, logits);
+      stop = !ran && ran.error().code == Errc::stopped;
+      if (!ran && !stop) return tl::unexpected(ran.error());
+    }
+    if (stop) {
+      for (auto& choice : running) choice->end(EndReason::interrupted);
+      break;
     }
     for (std::size_t r = 0; r < running.size(); ++r) {  // all choices begin with the one row behind the prompt
       const auto row = std::span<const float>(logits).subspan(behind_prompt ? 0 : r * vocab, vocab);

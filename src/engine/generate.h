@@ -56,7 +56,7 @@ struct GenerateEvents {
   // Text that is certain by now, never empty: whole characters, and nothing of a stop string.
   std::function<void(std::int64_t choice, std::string_view text)> text{};
   std::function<bool(const GeneratedToken&)> enough{};  // asked after each token and its text: true ends its choice
-  std::function<bool()> interrupted{};                  // asked between steps
+  std::function<bool()> interrupted{};                  // asked between steps and, within one, before each layer
 };
 
 struct Completion {

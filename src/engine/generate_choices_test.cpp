@@ -115,9 +115,10 @@ TEST(Choices, LeaveTheSequenceAsTheFirstOne) {
 TEST(Choices, AreAllInterruptedAtOnceAndEndWhereTheContextEnds) {
   GenerateOptions options{.max_tokens = 50, .sampling = lively()};
   options.choices = 2;
-  int asked = 0;
+  int made = 0;
   GenerateEvents events;
-  events.interrupted = [&] { return ++asked > 4; };
+  events.token = [&](const GeneratedToken&) { ++made; };
+  events.interrupted = [&] { return made == 6; };
   const auto g = run(tokens(9), options, events);
   ASSERT_TRUE(g.has_value());
   for (const Completion& c : g->choices) {

@@ -74,11 +74,48 @@ TEST(Generate, LogitsThatAreNoNumbersAreAnErrorAndNoText) {
 }
 
 TEST(Generate, EndsBetweenStepsWhenInterrupted) {
-  int asked = 0;
-  const auto g = run(tokens(4), {.max_tokens = 10}, {.interrupted = [&] { return ++asked > 3; }});
+  int made = 0;
+  const auto g = run(tokens(4), {.max_tokens = 10},
+                     {.token = [&](const GeneratedToken&) { ++made; }, .interrupted = [&] { return made == 2; }});
   ASSERT_TRUE(g);
   EXPECT_EQ(g->choices[0].end, EndReason::interrupted);
   EXPECT_EQ(g->choices[0].tokens.size(), 2u);
+}
+
+TEST(Generate, AnInterruptWithinAStepEndsItThereAndWhatWasCommittedGoesOn) {
+  const std::int64_t layers = mini().model.config().n_layers;
+  const GenerateOptions options{.max_tokens = 3, .chunk = 8};
+  const auto whole = run(tokens(16), options);
+  ASSERT_TRUE(whole);
+  struct Case {
+    std::int64_t asks, committed;
+    std::size_t made;
+  };
+  // Asked before each layer of two chunks, once behind the prompt, then before and in each step of one row.
+  for (const Case c : {Case{0, 0, 0},
+                       {layers - 1, 0, 0},
+                       {layers, 8, 0},
+                       {2 * layers - 1, 8, 0},
+                       {2 * layers, 16, 0},
+                       {2 * layers + 4, 16, 1},
+                       {3 * layers + 1, 16, 1},
+                       {3 * layers + 2, 17, 2}}) {
+    Context context;
+    Sequence sequence = mini().model.new_sequence();
+    std::int64_t asked = 0;
+    const auto g =
+        generate(mini(), context, sequence, tokens(16), options, {.interrupted = [&] { return asked++ >= c.asks; }});
+    ASSERT_TRUE(g) << g.error().message;
+    EXPECT_EQ(g->choices[0].end, EndReason::interrupted) << c.asks;
+    EXPECT_EQ(g->choices[0].tokens.size(), c.made) << c.asks;
+    ASSERT_EQ(sequence.length(), c.committed) << c.asks;
+    if (c.committed > 8) continue;
+    const std::vector<TokenId> all = tokens(16);
+    const auto rest = std::span(all).subspan(static_cast<std::size_t>(c.committed));
+    const auto after = generate(mini(), context, sequence, rest, options);
+    ASSERT_TRUE(after);
+    EXPECT_EQ(ids(after->choices[0]), ids(whole->choices[0])) << c.asks;
+  }
 }
 
 TEST(Generate, TellsThePromptsProgressAndEachTokenOnce) {
