@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// A conversation with a model: its messages, and what the sequence remembers of their prompt (spec: chat-format.md).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/expected.h"
+#include "base/json.h"
+#include "engine/generate.h"
+#include "engine/remembered_prompt.h"
+#include "tokenizer/chat/completion_stream.h"
+#include "tokenizer/chat/encode.h"
+#include "tokenizer/chat/prompt_ids.h"
+
+namespace cachalot {
+
+struct ConversationOptions {
+  ChatOptions chat{};  // its context is not used
+  MessageTokens tokens = MessageTokens::as_written;
+};
+
+// All may be empty.
+struct AnswerEvents {
+  std::function<void(std::int64_t done, std::int64_t total)> prompt{};  // of the tokens that have to be run
+  std::function<void(std::string_view)> reasoning{};
+  std::function<void(std::string_view)> content{};
+  std::function<void(const ToolCall&)> call{};
+  std::function<bool()> interrupted{};  // as generate() asks it
+};
+
+struct Answer {
+  AssistantMessage message{};
+  EndReason end = EndReason::stop;
+  bool kept = false;  // whether it is in the conversation now: an interrupt before its first token takes all back
+  std::vector<std::string_view> flags{};  // what was odd about the completion
+  std::int64_t prompt_tokens = 0;         // of the whole prompt
+  std::int64_t cached_tokens = 0;         // of them, those that had not to be run again
+  std::int64_t tokens = 0;                // of the answer
+  double prompt_seconds = 0;
+  double decode_seconds = 0;
+};
+
+// Who continues a prompt; generate() with a model, or a test.
+using Generator = std::function<Expected<Generation>(Sequence&, std::span<const TokenId> prompt, const GenerateOptions&,
+                                                     const GenerateEvents&)>;
+
+class Conversation {
+ public:
+  // Borrows `loaded`. Error: Errc::missing as expect_chat_tokens.
+  static Expected<Conversation> start(const LoadedModel& loaded, Generator generator,
+                                      const ConversationOptions& options = {});
+
+  std::span<const Json> messages() const { return messages_; }
+  const ConversationOptions& options() const { return options_; }
+  std::int64_t context_tokens() const;  // positions of the model
+  std::int64_t state_bytes() const { return remembered_.bytes(); }
+
+  // Replaces both. Error, and nothing is replaced: that of encode_chat or prompt_ids.
+  Status replace(std::vector<Json> messages, const ConversationOptions& options);
+
+  // Adds messages that want no answer yet. Error, and nothing is added: as replace().
+  Status add(std::span<const Json> messages);
+
+  // Adds `said` and the model's answer to it, run from the first token on that the sequence does not hold yet. What
+  // GenerateOptions say about the text's end counts; its special tokens, choices and `before` are ours.
+  // An answer that was cut (length, context, interrupted) stays as far as it came, as a turn without EOS (`wo_eos`),
+  // unless it has complete calls; calls of an interrupted answer are dropped. Errors, and the conversation is as
+  // before: those of replace() and generate(), a prompt that leaves the context no room (Errc::range), an answer that
+  // can't stand in a prompt, such as one that spells an image.
+  Expected<Answer> answer(std::span<const Json> said, const GenerateOptions& options, const AnswerEvents& events);
+
+ private:
+  Conversation(const LoadedModel& loaded, Generator generator, const ConversationOptions& options);
+
+  Expected<std::vector<TokenId>> prompt_of(std::span<const Json> messages, const ConversationOptions& options) const;
+  Expected<Generation> run(std::span<const TokenId> prompt, Answer& answer, const GenerateOptions& options,
+                           const GenerateEvents& events);
+
+  const LoadedModel* loaded_;
+  Generator generator_;
+  ConversationOptions options_;
+  std::vector<Json> messages_;
+  RememberedPrompt remembered_;
+};
+
+// The calls of the last assistant message that no tool message answers, in their order; none once the user went on.
+std::vector<ToolCall> open_calls(std::span<const Json> messages);
+
+}  // namespace cachalot
