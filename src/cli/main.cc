@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "cli/bench_command.h"
+#include "cli/chat_command.h"
 #include "cli/inspect_command.h"
 #include "cli/make_checkpoint_command.h"
 #include "cli/plan_command.h"
@@ -45,6 +46,7 @@ int main(int argc, char** argv) {
 
   int exit_code = 0;
   add_run_command(app, exit_code);
+  add_chat_command(app, exit_code);
   add_tokenize_command(app, exit_code);
   add_render_command(app, exit_code);
   add_inspect_command(app, exit_code);

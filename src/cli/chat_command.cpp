@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/chat_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "cli/chat_file.h"
+#include "cli/chat_input.h"
+#include "cli/chat_session.h"
+#include "cli/line_editor.h"
+#include "cli/model_options.h"
+#include "cli/option_checks.h"
+#include "cli/sampling_options.h"
+#include "cli/terminal.h"
+#include "tokenizer/chat/request_edges.h"
+#include "tokenizer/utf8.h"
+
+namespace cachalot {
+namespace {
+
+struct ChatFlags {
+  ModelFlags model;
+  SamplingFlags sampling;
+  GenerateOptions generate{.max_tokens = 2048};
+  std::string system, tools;
+  std::string thinking = "on", effort = "high";
+  bool keep_thinking = false, show_thinking = false, sanitize = false;
+};
+
+// Scratch and state that no answer before has asked for are asked for before the answer begins.
+class Answering {
+ public:
+  Answering(const LoadedModel& loaded, const ChatFlags& flags)
+      : loaded_(loaded), flags_(flags), context_(flags.model.threads) {}
+
+  Expected<Generation> operator()(Sequence& sequence, std::span<const TokenId> prompt, const GenerateOptions& options,
+                                  const GenerateEvents& events) {
+    const std::int64_t positions =
+        std::min(sequence.length() + static_cast<std::int64_t>(prompt.size()) + options.max_tokens,
+                 loaded_.model.config().max_seq_len);
+    const MemoryRequest request{.context = positions,
+                                .chunk = std::min(options.chunk, positions),
+                                .sequences = 2};  // one of them is the end of the prompt, to come back to
+    if (positions > set_aside_) {
+      if (Status fits = set_aside(loaded_, context_, request, machine_of(flags_.model.memory)); !fits)
+        return tl::unexpected(fits.error());
+      set_aside_ = positions;
+    }
+    return generate(loaded_, context_, sequence, prompt, options, events);
+  }
+
+ private:
+  const LoadedModel& loaded_;
+  const ChatFlags& flags_;
+  Context context_;
+  std::int64_t set_aside_ = 0;
+};
+
+Expected<ConversationOptions> options_of(const ChatFlags& flags) {
+  ConversationOptions options;
+  if (flags.effort == "on" || flags.effort == "off")
+    return fail(Errc::usage, "--effort {}: that is for --thinking", flags.effort);
+  if (Status set = set_thinking(flags.effort, options.chat); !set)
+    return fail(Errc::usage, "--effort: expected low, high, max, or 1 to 100, found {:?}", flags.effort);
+  if (Status set = set_thinking(flags.thinking, options.chat); !set) return tl::unexpected(set.error());
+  options.chat.drop_thinking = !flags.keep_thinking;
+  options.tokens = flags.sanitize ? MessageTokens::never : MessageTokens::as_written;
+  return options;
+}
+
+// The system message, with the tools.
+Expected<std::vector<Json>> beginning_of(const ChatFlags& flags) {
+  std::vector<Json> messages;
+  if (!flags.system.empty()) {
+    if (Status text = expect_utf8(flags.system, "--system"); !text) return tl::unexpected(text.error());
+    messages.push_back(Json::object({{"role", "system"}, {"content", flags.system}}));
+  }
+  if (!flags.tools.empty()) {
+    auto tools = load_json_list(flags.tools);
+    if (!tools) return tl::unexpected(tools.error());
+    put_tools(messages, std::move(*tools));
+  }
+  return messages;
+}
+
+void talk(ChatSession& session) {
+  LineEditor editor(history_file());
+  ChatInput input;
+  for (int interrupts = 0; interrupts < 2 && output_is_good();) {
+    await_interrupt();  // a Ctrl-C that came too late for the answer is no reason to end
+    const LineEditor::Line line = editor.read(input.pending() ? "... " : session.prompt());
+    switch (line.end) {
+      case LineEditor::End::end:
+        print_error("\n");
+        return;
+      case LineEditor::End::interrupt:
+        print_error("^C\n");
+        interrupts = line.text.empty() && !input.pending() ? interrupts + 1 : 0;
+        input.clear();
+        if (interrupts == 1) print_error("[Ctrl-C once more, or Ctrl-D, ends the program]\n");
+        break;
+      case LineEditor::End::line:
+        interrupts = 0;
+        editor.remember(line.text);
+        if (const auto text = input.push(line.text)) {
+          if (session.take(*text) == ChatSession::Next::quit) return;
+        }
+    }
+  }
+}
+
+Status answer_lines(ChatSession& session) {
+  ChatInput input;
+  for (std::string line; output_is_good() && std::getline(std::cin, line);) {
+    if (const auto text = input.push(line)) {
+      if (session.take(*text) == ChatSession::Next::quit) return {};
+    }
+  }
+  if (const auto text = input.finish()) session.take(*text);
+  return input_was_read();
+}
+
+Expected<int> chat(ChatFlags& flags) {
+  const auto options = options_of(flags);
+  if (!options) return tl::unexpected(options.error());
+  if (flags.model.index_keys != "owner") {
+    return fail(Errc::usage,
+                "--index-keys {}: it is defined for one whole prompt (spec 10), and chat goes on from what it has",
+                flags.model.index_keys);
+  }
+  auto beginning = beginning_of(flags);
+  if (!beginning) return tl::unexpected(beginning.error());
+  auto loaded = load_model(flags.model, {.context = flags.generate.max_tokens + 1, .sequences = 2});
+  if (!loaded) return tl::unexpected(loaded.error());
+  const Config& config = loaded->model.config();
+  if (Status set = set_sampling(flags.sampling, config.vocab_size, flags.generate); !set)
+    return tl::unexpected(set.error());
+  if (config.eos_token_id >= 0)
+    flags.generate.stop_tokens.push_back(TokenId{static_cast<std::int32_t>(config.eos_token_id)});
+
+  Answering answering(*loaded, flags);
+  auto conversation = Conversation::start(*loaded, std::ref(answering), *options);
+  if (!conversation) return tl::unexpected(conversation.error());
+  if (Status begun = conversation->replace(std::move(*beginning), *options); !begun) {
+    return fail(begun.error().code, "{}: {}", flags.tools.empty() ? "--system" : "--system and --tools",
+                begun.error().message);
+  }
+
+  const bool terminal = isatty(STDOUT_FILENO) != 0;
+  const bool typed = isatty(STDIN_FILENO) != 0;
+  const char* no_color = std::getenv("NO_COLOR");
+  const ChatStyle style{.terminal = terminal,
+                        .color = terminal && (no_color == nullptr || *no_color == '\0'),
+                        .show_thinking = terminal || flags.show_thinking};
+  ChatView view(
+      style,
+      [](std::string_view text) {
+        print_out(text);
+        std::fflush(stdout);
+      },
+      print_error);
+  Progress progress;
+  ChatSession::Hooks hooks;
+  hooks.prompt_progress = [&](std::int64_t done, std::int64_t total) {
+    if (done < total) progress.show("prompt", done, total);
+  };
+  hooks.progress_over = [&] { progress.clear(); };
+  hooks.interrupted = [typed] { return (typed && interrupted()) || !output_is_good(); };
+  if (typed) hooks.answer_begins = await_interrupt;
+  ChatSession session(*conversation, flags.generate, view, hooks);
+  if (typed) {
+    print_error("[/help tells the commands, Ctrl-C stops an answer, Ctrl-D ends]\n");
+    talk(session);
+    return 0;
+  }
+  if (Status read = answer_lines(session); !read) return tl::unexpected(read.error());
+  return session.failed() ? 1 : 0;
+}
+
+}  // namespace
+
+void add_chat_command(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("chat", "Converse with the model");
+  const auto flags = std::make_shared<ChatFlags>();
+  command->add_option("--system", flags->system, "a system text");
+  command
+      ->add_option("--tools", flags->tools,
+                   "a JSON list of tools; the model's calls are shown, and their results are asked for")
+      ->check(not_empty())
+      ->type_name("FILE");
+  command->add_option("--thinking", flags->thinking, "whether answers begin with reasoning")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->capture_default_str();
+  command->add_option("--effort", flags->effort, "how much reasoning: low (50), high (75), max (100), or 1 to 100")
+      ->capture_default_str();
+  command->add_flag("--keep-thinking", flags->keep_thinking,
+                    "keep the reasoning of earlier turns in the prompt, as tools do");
+  command->add_flag("--show-thinking", flags->show_thinking,
+                    "show reasoning also where standard output is no terminal");
+  command->add_flag("--sanitize", flags->sanitize,
+                    "text of messages never becomes tokens, so that it can't forge a turn");
+  command->add_option("--max-tokens", flags->generate.max_tokens, "make at most this many tokens per answer")
+      ->transform(whole_number(1, std::uint64_t{1} << 40))
+      ->capture_default_str();
+  command
+      ->add_option("--chunk", flags->generate.chunk,
+                   "prompt rows run at once; changes speed and memory, never the result")
+      ->transform(whole_number(1, std::uint64_t{1} << 24))
+      ->capture_default_str();
+  add_model_flags(*command, flags->model);
+  add_sampling_flags(*command, flags->sampling);
+  command->footer(
+      "Where standard input is no terminal, each line of it is a turn (or a tool's result, or a command), and the\n"
+      "answers go to standard output. A line that ends with \\ goes on in the next; \"\"\" begins and ends a text of\n"
+      "several lines; /help lists the commands. Ctrl-C stops an answer, and what there is of it stays.\n"
+      "Lines typed are kept in $XDG_STATE_HOME/cachalot/history (~/.local/state/cachalot/history).\n"
+      "Example: cachalot chat --system \"Be brief.\" --thinking off\n"
+      "         cachalot chat --tools tools.json --effort low\n"
+      "         printf 'Hello.\\nAnd then?\\n' | cachalot chat --thinking off --max-tokens 40 --seed 7");
+  command->callback([flags, &exit_code] {
+    const auto code = chat(*flags);
+    exit_code = code ? *code : report(code.error());
+  });
+}
+
+}  // namespace cachalot

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/chat_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+#include "cli/json_lines.h"
+#include "tokenizer/chat/json_text.h"
+
+namespace cachalot {
+namespace {
+
+constexpr const char* format_name = "cachalot-chat";
+constexpr std::int64_t version = 1;
+constexpr std::size_t most_bytes = std::size_t{256} << 20;
+
+Expected<std::string> text_of(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return fail(Errc::io, "{} is a folder, not a file", path.string());
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return fail(Errc::io, "can't open {}: {}", path.string(), std::strerror(errno));
+  std::string text;
+  for (std::array<char, 1 << 16> buffer; file;) {
+    file.read(buffer.data(), std::ssize(buffer));
+    text.append(buffer.data(), static_cast<std::size_t>(file.gcount()));
+    if (text.size() > most_bytes)
+      return fail(Errc::range, "{} has more than {} bytes: that is no conversation", path.string(), most_bytes);
+  }
+  if (file.bad()) return fail(Errc::io, "can't read {}", path.string());
+  return text;
+}
+
+Status write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(descriptor, text.data(), text.size());
+    if (n < 0 && errno != EINTR) return fail(Errc::io, "{}", std::strerror(errno));
+    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return {};
+}
+
+// Into a new file beside it, which then takes its place.
+Status replace_file(const std::filesystem::path& path, std::string_view text) {
+  const std::string beside = fmt::format("{}.new-{}", path.string(), ::getpid());
+  const auto failed = [&](std::string_view why) { return fail(Errc::io, "can't save {}: {}", path.string(), why); };
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return failed("it is a folder");
+  const int descriptor = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor < 0) return failed(std::strerror(errno));
+  Status written = write_all(descriptor, text);
+  if (written && ::fsync(descriptor) != 0) written = fail(Errc::io, "{}", std::strerror(errno));
+  if (::close(descriptor) != 0 && written) written = fail(Errc::io, "{}", std::strerror(errno));
+  if (written && std::rename(beside.c_str(), path.c_str()) != 0) written = fail(Errc::io, "{}", std::strerror(errno));
+  if (written) return {};
+  ::unlink(beside.c_str());
+  return failed(written.error().message);
+}
+
+}  // namespace
+
+Status save_chat(const std::filesystem::path& path, std::span<const Json> messages, const ChatOptions& options) {
+  Json list = Json::array();
+  for (const Json& message : messages) list.push_back(message);
+  Json kept = Json::object({{"mode", options.mode == ChatMode::chat ? "chat" : "thinking"},
+                            {"reasoning_effort", options.effort},
+                            {"drop_thinking", options.drop_thinking}});
+  const Json file = Json::object(
+      {{"format", format_name}, {"version", version}, {"options", std::move(kept)}, {"messages", std::move(list)}});
+  return replace_file(path, file.dump(JsonSpacing::spaced) + '\n');
+}
+
+Expected<ChatFile> load_chat(const std::filesystem::path& path) {
+  const std::string file = path.string();
+  const auto text = text_of(path);
+  if (!text) return tl::unexpected(text.error());
+  const auto json = parse_json(*text, file, chat_json_rules);
+  if (!json) return tl::unexpected(json.error());
+  const Json* format = json->find("format");
+  if (format == nullptr || *format != Json(format_name))
+    return fail(Errc::format, "{} is no saved conversation: its \"format\" is not \"{}\"", file, format_name);
+  const Json* given_version = json->find("version");
+  if (given_version == nullptr || given_version->as_int64() != version) {
+    return fail(Errc::format, "{} has version {}, and only {} is known", file,
+                given_version == nullptr ? "none" : shown(*given_version), version);
+  }
+  const Json* options = json->find("options");
+  if (options == nullptr || !options->is_object())
+    return fail(Errc::format, "{}: \"options\" should be an object", file);
+  const Json* messages = json->find("messages");
+  if (messages == nullptr || !messages->is_array())
+    return fail(Errc::format, "{}: \"messages\" should be a list", file);
+  const auto read = read_chat_options(*options);
+  if (!read) return fail(read.error().code, "{}: {}", file, read.error().message);
+  return ChatFile{{messages->items().begin(), messages->items().end()},
+                  {.mode = read->mode, .effort = read->effort, .drop_thinking = read->drop_thinking}};
+}
+
+Expected<Json> load_json_list(const std::filesystem::path& path) {
+  const auto text = text_of(path);
+  if (!text) return tl::unexpected(text.error());
+  auto json = parse_json(*text, path.string(), chat_json_rules);
+  if (json && !json->is_array()) return fail(Errc::format, "{} holds {}, expected a list", path.string(), shown(*json));
+  return json;
+}
+
+}  // namespace cachalot
