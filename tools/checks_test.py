@@ -8,6 +8,7 @@ import unittest
 import check_docs
 import check_file_size
 import check_includes
+import check_known_faults
 import check_operators
 import check_spdx
 import check_words
@@ -62,6 +63,26 @@ class Checks(unittest.TestCase):
     def test_only_the_command_line_knows_the_version(self):
         self.write("src/engine/a.cpp", '#include "version.h"\n')
         self.expect(check_includes, "only src/cli may include version.h")
+
+    def test_a_known_fault_without_row_test_or_reason_is_found(self):
+        rows = [f"| {k}{n} | it broke | `Rope.Turns` |" for k, numbers in check_known_faults.IDS.items() for n in numbers]
+        self.write("src/ops/rope_test.cpp", "TEST(Rope, Turns) {}\n")
+        self.write("tests/CMakeLists.txt", "add_test(NAME memory.plan COMMAND x)\n")
+        self.write("tests/fuzz/json_fuzz/one", "1")
+        page = lambda: self.write("docs/known_faults.md", "\n".join(rows) + "\n")
+        rows[1] = "| A3 | it broke | does not apply: nothing of the kind is there, nor will be |"
+        rows[2] = "| A4 | it broke | `memory.plan`, `replay.json_fuzz` |"
+        page()
+        self.expect(check_known_faults)
+        missing = rows.pop(0)
+        page()
+        self.expect(check_known_faults, "A2 has 0 rows")
+        rows.insert(0, missing.replace("Turns", "Spins"))
+        rows[1] = "| A3 | it broke | does not apply: no |"
+        rows[2] = "| A4 | it broke | not tested |"
+        rows[3] = "| A7 | it broke | `memory.pan`, `replay.xml_fuzz` |"
+        page()
+        self.expect(check_known_faults, "A2 names Rope.Spins", "A3 gives no reason", "A4 names no test", "memory.pan", "replay.xml_fuzz")
 
     def test_a_file_of_401_lines_is_found_and_one_of_400_is_not(self):
         self.write("src/a.cpp", "\n" * 400)
