@@ -118,6 +118,21 @@ class OnATerminal(unittest.TestCase):
         t.type(CTRL_D)
         self.assertEqual(t.exit_code(), 0)
 
+    def test_a_long_prompt_shows_where_it_is_and_ctrl_c_takes_the_turn_back(self):
+        file = self.folder / "long.json"
+        file.write_text(json.dumps({"format": "cachalot-chat", "version": 1, "options": {"mode": "chat"}, "messages": [
+            {"role": "user", "content": " whale" * 3000}, {"role": "assistant", "content": "Aye."}]}))
+        t = self.start(*SHORT, "--chunk", "64")
+        t.type(f"/load {file}\r")
+        t.expect(rb"\[2 messages loaded")
+        t.expect(PROMPT)
+        t.type("Hello\r")
+        t.expect(rb"prompt \[ *\] 64/\d\d\d\d+")
+        t.type(CTRL_C)
+        t.expect(rb"\[interrupted before the answer began: nothing was added\]\n")
+        t.expect(PROMPT)
+        self.assertEqual(len(self.saved(t)), 2)
+
     def test_ctrl_c_at_an_empty_prompt_twice_ends(self):
         t = self.start(*SHORT)
         t.type("half a line")

@@ -65,9 +65,11 @@ TEST(ChatSession, ATurnIsAnswered) {
   EXPECT_NE(talk.messages().find(R"("content": "/slash")"), std::string::npos) << talk.messages();
   EXPECT_EQ(talk.say("/reset\n", "No."), "No.\n");  // several lines are no command
   EXPECT_NE(talk.messages().find(R"("content": "/reset\n")"), std::string::npos) << talk.messages();
+  EXPECT_EQ(talk.say("//a\nb", "No."), "No.\n");
+  EXPECT_NE(talk.messages().find(R"("content": "//a\nb")"), std::string::npos) << talk.messages();
   EXPECT_EQ(talk.take(""), "");
   EXPECT_EQ(talk.take(" \t"), "");
-  EXPECT_EQ(talk.conversation.messages().size(), 6u);
+  EXPECT_EQ(talk.conversation.messages().size(), 8u);
   EXPECT_FALSE(talk.session.failed());
   EXPECT_EQ(talk.session.take("/quit"), ChatSession::Next::quit);
 }
