@@ -88,14 +88,14 @@ LineEditor::LineEditor(std::filesystem::path history) : state_(std::make_unique<
     State::of(e).interrupted = true;
     return CC_NEWLINE;
   };
-  el_set(editor, EL_ADDFN, "cachalot-interrupt", "leave the line", interrupt);
+  el_wset(editor, EL_ADDFN, L"cachalot-interrupt", L"leave the line", interrupt);  // el_set would leak the names
   el_set(editor, EL_BIND, "^C", "cachalot-interrupt", nullptr);
   // With it goes Ctrl-Z, which is raised here; libedit leaves and takes the terminal at its signals.
   const auto suspend = +[](EditLine*, int) -> unsigned char {
     std::raise(SIGTSTP);
     return CC_REDISPLAY;
   };
-  el_set(editor, EL_ADDFN, "cachalot-suspend", "stop the program", suspend);
+  el_wset(editor, EL_ADDFN, L"cachalot-suspend", L"stop the program", suspend);
   el_set(editor, EL_BIND, "^Z", "cachalot-suspend", nullptr);
   el_set(editor, EL_SETTY, "-d", "-isig", nullptr);
 }
