@@ -45,7 +45,7 @@ void expect_each_as_alone(const std::vector<TokenId>& prompt, GenerateOptions op
 TEST(Choices, EachIsWhatItWouldBeAlone) {
   GenerateOptions options{.max_tokens = 12, .sampling = lively()};
   options.logprobs = 3;
-  for (const std::int64_t n : {1, 2, 5}) expect_each_as_alone(tokens(9), options, n);
+  for (const std::int64_t n : {1, 4}) expect_each_as_alone(tokens(9), options, n);
   options.sampling.choice = 7;
   options.chunk = 4;
   expect_each_as_alone(tokens(9), options, 2);
