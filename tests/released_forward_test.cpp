@@ -46,7 +46,7 @@ std::vector<Row> rows_of_text() {
 }
 
 // Every operator of the cpu backend on the reference's inputs. Errors are shares of the tensor's root mean square.
-void backends_agree(Numerics numerics, double median, double most, double logit) {
+void backends_agree(Numerics numerics, double most) {
   const char* parent = std::getenv("CACHALOT_RELEASED_DIR");
   if (parent == nullptr) GTEST_SKIP() << "CACHALOT_RELEASED_DIR names no folder with 24 GiB free";
   const std::filesystem::path folder = released_model(parent);
@@ -69,11 +69,10 @@ void backends_agree(Numerics numerics, double median, double most, double logit)
   ASSERT_EQ(std::ssize(want), std::ssize(text) * vocab);
   EXPECT_TRUE(std::ranges::all_of(want, [](float v) { return std::isfinite(v); }));
   EXPECT_GT(rms_of(want), 0.5);  // zeros would agree as well
-  EXPECT_LE(quantile(row_errors(got, want, vocab).max, 1), logit);
+  EXPECT_LE(quantile(row_errors(got, want, vocab).max, 1), 1e-5);
   EXPECT_TRUE(fed.flips().empty()) << fmt::format("{}", fmt::join(fed.flips(), ", "));
   std::vector<double> errors;
   for (const auto& [error, place] : fed.errors()) errors.push_back(error);
-  EXPECT_LE(quantile(errors, 0.5), median);
   EXPECT_LE(errors.front(), most) << fed.errors().front().second;
   // The layers with weights change the stream, each in its attention and in its experts, and so does the Engram.
   for (const char* name : {"layers.1.engram.embed", "layers.1.attn.out", "layers.1.ffn.out", "layers.2.attn.out",
@@ -83,15 +82,15 @@ void backends_agree(Numerics numerics, double median, double most, double logit)
   }
   EXPECT_LT(memory.anonymous, std::int64_t{1} << 30);
   EXPECT_LT(memory.anonymous + memory.file, std::int64_t{20} << 30);
-  std::printf(
-      "%zu tensor rows: median error %.2g, largest %.2g (%s); logits %.2g; own memory %.0f MB, mapped %.1f GB\n",
-      errors.size(), quantile(errors, 0.5), errors.front(), fed.errors().front().second.c_str(),
-      quantile(row_errors(got, want, vocab).max, 1), static_cast<double>(memory.anonymous) / 1e6,
-      static_cast<double>(memory.file) / 1e9);
+  std::printf("%zu tensor rows: largest error %.2g (%s); logits %.2g; own memory %.0f MB, mapped %.1f GB\n",
+              errors.size(), errors.front(), fed.errors().front().second.c_str(),
+              quantile(row_errors(got, want, vocab).max, 1), static_cast<double>(memory.anonymous) / 1e6,
+              static_cast<double>(memory.file) / 1e9);
 }
 
-TEST(ReleasedForward, BackendsAgreeInF32) { backends_agree(Numerics::f32, 1e-6, 1e-3, 1e-5); }
-TEST(ReleasedForward, BackendsAgreeInReleased) { backends_agree(Numerics::released, 1e-2, 1e-1, 1e-2); }
+TEST(ReleasedForward, BackendsAgreeInF32) { backends_agree(Numerics::f32, 2e-5); }
+// Inside an operator (the experts' w2) an input's fp8 code may fall to the other side of a tie: a step of 1/16.
+TEST(ReleasedForward, BackendsAgreeInReleased) { backends_agree(Numerics::released, 0.1); }
 
 }  // namespace
 }  // namespace cachalot
