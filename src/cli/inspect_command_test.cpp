@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/byte_text.h"
 #include "checkpoint/released_config.h"
 #include "checkpoint/test_checkpoint.h"
 #include "cli/backend_table.h"
-#include "cli/byte_text.h"
 #include "cli/inspect_report.h"
 #include "model/model.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "cli/byte_text.h"
+#include "base/byte_text.h"
 
 namespace cachalot {
 namespace {

@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "base/byte_text.h"
 #include "checkpoint/make_checkpoint.h"
-#include "cli/byte_text.h"
 #include "cli/layer_list.h"
 #include "cli/option_checks.h"
 #include "cli/terminal.h"
@@ -73,6 +73,9 @@ Status read_flags(MakeFlags& flags) {
     if (flags.engram_ids.empty()) return {};
     return fail(Errc::usage, "--engram-ids is for a sparse checkpoint: without --sparse every row has content");
   }
+  if (!flags.plants.empty() && flags.fill_layers.empty()) {
+    return fail(Errc::usage, "--plant needs layers with content in a sparse checkpoint: name them with --fill-layers");
+  }
   SparseFill& fill = flags.options.sparse.emplace();
   if (!flags.fill_layers.empty()) {
     auto layers = parse_layer_list(flags.fill_layers, "--fill-layers");
@@ -126,15 +129,18 @@ void add_make_checkpoint_command(CLI::App& app, int& exit_code) {
       ->add_option("--fill-layers", flags->fill_layers,
                    "sparse, but with random weights in these layers (draft stages are the last), the embedding, the "
                    "head, and all norms and hyper-connections; the Engram tables stay holes")
+      ->check(not_empty())
       ->type_name("1,2-5,...");
   command
       ->add_option("--engram-ids", flags->engram_ids,
                    "where sparse: random values in the rows of the Engram tables that a text of these token ids reads")
+      ->check(not_empty())
       ->type_name("ID,ID,...");
   command
       ->add_option(
           "--plant", flags->plants,
           "ties: equal scores of experts, index groups and tokens; clamps: experts that leave swiglu_limit behind")
+      ->check(not_empty())
       ->type_name("ties,clamps");
   command->add_flag("--force", options.force, "write into a folder that has files; a model in it is replaced");
   command->add_option("--threads", options.threads, "threads that make the weights; changes speed, never the weights")

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "base/byte_text.h"
 #include "base/json.h"
 #include "base/process_memory.h"
-#include "cli/byte_text.h"
 #include "cli/model_options.h"
 #include "cli/option_checks.h"
 #include "cli/sampling_options.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "cli/byte_text.h"
+#include "base/byte_text.h"
 #include "kv/state_bytes.h"
 #include "model/model.h"
 
