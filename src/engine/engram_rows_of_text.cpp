@@ -41,8 +41,7 @@ Expected<std::vector<std::vector<std::int64_t>>> engram_rows_of_text(const Confi
   }
   for (auto& list : rows) {
     std::ranges::sort(list);
-    const auto repeated = std::ranges::unique(list);
-    list.erase(repeated.begin(), repeated.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());  // ranges::unique is beyond clang 14
   }
   return rows;
 }
