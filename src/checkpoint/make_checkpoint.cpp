@@ -62,6 +62,8 @@ Status prepare_folder(const MakeCheckpointOptions& options, std::int64_t bytes) 
 }
 
 Status write_text(const fs::path& path, std::string_view text) {
+  std::error_code none;
+  if (fs::is_symlink(path, none)) fs::remove(path, none);  // what it leads to is not ours
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   out << text;
   out.close();

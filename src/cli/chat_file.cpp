@@ -2,11 +2,13 @@
 #include "cli/chat_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 
@@ -45,18 +47,28 @@ Status write_all(int descriptor, std::string_view text) {
   return {};
 }
 
-// Into a new file beside it, which then takes its place.
+// Into a new file beside it, which then takes its place. Where `path` is a link, the file it leads to is replaced; what
+// is no plain file stays as it is. The new file is readable by its owner alone, or by whoever could read the old one.
 Status replace_file(const std::filesystem::path& path, std::string_view text) {
-  const std::string beside = fmt::format("{}.new-{}", path.string(), ::getpid());
   const auto failed = [&](std::string_view why) { return fail(Errc::io, "can't save {}: {}", path.string(), why); };
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return failed("it is a folder");
-  const int descriptor = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const auto status = std::filesystem::status(path, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    return failed(std::filesystem::is_directory(status) ? "it is a folder" : "it is no plain file");
+  }
+  const std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
+  if (error) return failed(error.message());
+  std::string beside = target.string() + ".XXXXXX";
+  const int descriptor = ::mkostemp(beside.data(), O_CLOEXEC);  // a name that nobody can guess, never a link
   if (descriptor < 0) return failed(std::strerror(errno));
   Status written = write_all(descriptor, text);
-  if (written && ::fsync(descriptor) != 0) written = fail(Errc::io, "{}", std::strerror(errno));
-  if (::close(descriptor) != 0 && written) written = fail(Errc::io, "{}", std::strerror(errno));
-  if (written && std::rename(beside.c_str(), path.c_str()) != 0) written = fail(Errc::io, "{}", std::strerror(errno));
+  const auto system = [&](bool good) {
+    if (!good && written) written = fail(Errc::io, "{}", std::strerror(errno));
+  };
+  if (std::filesystem::exists(status)) system(::fchmod(descriptor, static_cast<mode_t>(status.permissions())) == 0);
+  system(::fsync(descriptor) == 0);
+  system(::close(descriptor) == 0);
+  if (written) system(std::rename(beside.c_str(), target.c_str()) == 0);
   if (written) return {};
   ::unlink(beside.c_str());
   return failed(written.error().message);

@@ -48,6 +48,28 @@ TEST(ChatFile, AFileThatCannotBeReplacedStaysAsItWas) {
   EXPECT_EQ(files_in(folder.path()), 1u);
 }
 
+TEST(ChatFile, LinksAreFollowedModesKeptAndWhatIsNoPlainFileStays) {
+  namespace fs = std::filesystem;
+  const TestFolder folder;
+  const auto file = folder.write("kept", "old");
+  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink(file, folder.path() / "link");
+  ASSERT_TRUE(save_chat(folder.path() / "link", {}, {}));
+  EXPECT_TRUE(fs::is_symlink(folder.path() / "link"));
+  EXPECT_TRUE(load_chat(file).has_value());
+  EXPECT_EQ(fs::status(file).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+
+  ASSERT_TRUE(save_chat(folder.path() / "new", {}, {}));
+  EXPECT_EQ(fs::status(folder.path() / "new").permissions(), fs::perms::owner_read | fs::perms::owner_write);
+
+  const auto pipe = folder.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0666), 0);
+  EXPECT_EQ(save_chat(pipe, {}, {}).error().code, Errc::io);
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  EXPECT_EQ(save_chat("/dev/null", {}, {}).error().code, Errc::io);
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
 TEST(ChatFile, DamageIsOneErrorThatNamesTheFile) {
   const TestFolder folder;
   const std::string good = R"({"format": "cachalot-chat", "version": 1, "options": {"mode": "chat"}, "messages": []})";

@@ -75,6 +75,15 @@ TEST(MakeCheckpointCommand, ExactlyOneShapeIsWanted) {
   EXPECT_EQ(run({"make-checkpoint", "--out", "o", "--shape", "mini"}).exit_code, 2);
 }
 
+TEST(MakeCheckpointCommand, NothingIsPlantedInHoles) {
+  const Ran ran = run({"make-checkpoint", "--out", "o", "--shape", "released", "--plant", "ties"});
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_NE(ran.error.find("--fill-layers"), std::string::npos) << ran.error;
+  for (const char* option : {"--plant", "--fill-layers", "--engram-ids"}) {
+    EXPECT_EQ(run({"make-checkpoint", "--out", "o", "--shape", "released", option, ""}).exit_code, 2) << option;
+  }
+}
+
 TEST(MakeCheckpointCommand, SparseFilledAndPlantedIsWhatTheOptionsSay) {
   const TestFolder folder;
   const std::string out = (folder.path() / "model").string(), again = (folder.path() / "again").string();

@@ -18,6 +18,7 @@
 #include "tokenizer/chat/json_text.h"
 #include "tokenizer/chat/prompt_ids.h"
 #include "tokenizer/chat/request_edges.h"
+#include "tokenizer/utf8.h"
 
 namespace cachalot {
 namespace {
@@ -98,6 +99,9 @@ Expected<std::vector<Json>> conversation_of(const RenderFlags& flags) {
       return fail(Errc::usage, "nothing to render: give a text, --messages FILE, or a text on standard input");
     auto text = flags.has_input ? Expected<std::string>(flags.input) : read_input();
     if (!text) return tl::unexpected(text.error());
+    for (const std::string& given : {*text, flags.system}) {
+      if (Status good = expect_utf8(given, "the text"); !good) return tl::unexpected(good.error());
+    }
     if (flags.has_system) messages.push_back(Json::object({{"role", "system"}, {"content", flags.system}}));
     messages.push_back(Json::object({{"role", "user"}, {"content", std::move(*text)}}));
   }

@@ -205,6 +205,8 @@ TEST(RenderCommand, ExitCodesTellUseFromFailure) {
   EXPECT_EQ(code({"--messages", goldens}), 1);
   EXPECT_EQ(code({"--messages", "/no/such/file"}), 1);
   EXPECT_EQ(code({"please draw <｜deepseek_image｜>"}), 1);
+  EXPECT_EQ(code({"a\xff"}), 1);
+  EXPECT_EQ(code({"--system", "\xc3(", "a"}), 1);
   for (const char* effort : {"0", "101", "-1", "75.0", "xhigh", "medium", "none"})
     EXPECT_EQ(code({"--effort", effort, "a"}), 2);
   EXPECT_EQ(code({"--mode", "other", "a"}), 2);
