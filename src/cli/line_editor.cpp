@@ -107,6 +107,9 @@ LineEditor::Line LineEditor::read(const std::string& prompt) {
   if (!s.editor) return {.end = End::end};
   s.prompt = prompt;
   s.interrupted = false;
+  // Before the prompt shows, not with the first key: whoever sees it may press Ctrl-C at once, and has to mean the
+  // line.
+  el_set(s.editor.get(), EL_PREP_TERM, 1);
   int count = 0;
   const char* text = el_gets(s.editor.get(), &count);
   std::string line = text == nullptr || count <= 0 ? "" : std::string(text, static_cast<std::size_t>(count));
