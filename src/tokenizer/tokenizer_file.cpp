@@ -190,6 +190,8 @@ Status read_added_tokens(object root, std::string_view name, TokenizerFile& file
 }  // namespace
 
 Expected<TokenizerFile> read_tokenizer_file(std::string_view json, std::string_view name) {
+  if (json.empty())
+    return fail(Errc::format, "{}: not a JSON object but an empty file", name);  // may be a null pointer
   simdjson::dom::parser parser;
   element document;
   if (const auto error = parser.parse(json.data(), json.size()).get(document); error != simdjson::SUCCESS) {
