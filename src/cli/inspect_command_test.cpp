@@ -8,32 +8,13 @@
 #include "checkpoint/test_checkpoint.h"
 #include "cli/backend_table.h"
 #include "cli/inspect_report.h"
+#include "cli/test_command.h"
 #include "model/model.h"
 
 namespace cachalot {
 namespace {
 
-struct Ran {
-  int exit_code = 0;
-  std::string out, error;
-};
-
-Ran run(std::vector<std::string> arguments) {
-  CLI::App app("test");
-  Ran ran;
-  add_inspect_command(app, ran.exit_code);
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  try {
-    std::ranges::reverse(arguments);
-    app.parse(arguments);
-  } catch (const CLI::ParseError& e) {
-    ran.exit_code = app.exit(e) == 0 ? 0 : 2;
-  }
-  ran.out = testing::internal::GetCapturedStdout();
-  ran.error = testing::internal::GetCapturedStderr();
-  return ran;
-}
+Ran run(std::vector<std::string> arguments) { return run_line(std::move(arguments), {add_inspect_command}); }
 
 TEST(InspectCommand, TextShowsLayersRolesPartsAndTotals) {
   const Ran ran = run({"inspect", mini_a().string()});

@@ -6,31 +6,13 @@
 #include "checkpoint/make_checkpoint.h"
 #include "checkpoint/test_checkpoint.h"
 #include "cli/inspect_command.h"
+#include "cli/test_command.h"
 
 namespace cachalot {
 namespace {
 
-struct Ran {
-  int exit_code = 0;
-  std::string out, error;
-};
-
 Ran run(std::vector<std::string> arguments) {
-  CLI::App app("test");
-  Ran ran;
-  add_inspect_command(app, ran.exit_code);
-  add_make_checkpoint_command(app, ran.exit_code);
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  try {
-    std::ranges::reverse(arguments);
-    app.parse(arguments);
-  } catch (const CLI::ParseError& e) {
-    ran.exit_code = app.exit(e) == 0 ? 0 : 2;
-  }
-  ran.out = testing::internal::GetCapturedStdout();
-  ran.error = testing::internal::GetCapturedStderr();
-  return ran;
+  return run_line(std::move(arguments), {add_inspect_command, add_make_checkpoint_command});
 }
 
 TEST(MakeCheckpointCommand, WritesWhatInspectAccepts) {

@@ -9,31 +9,13 @@
 #include "checkpoint/released_config.h"
 #include "checkpoint/test_checkpoint.h"
 #include "cli/run_command.h"
+#include "cli/test_command.h"
 
 namespace cachalot {
 namespace {
 
-struct Ran {
-  int exit_code = 0;
-  std::string out, error;
-};
-
 Ran run(std::vector<std::string> arguments) {
-  CLI::App app("test");
-  Ran ran;
-  add_plan_command(app, ran.exit_code);
-  add_run_command(app, ran.exit_code);
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  try {
-    std::ranges::reverse(arguments);
-    app.parse(arguments);
-  } catch (const CLI::ParseError& e) {
-    ran.exit_code = app.exit(e) == 0 ? 0 : 2;
-  }
-  ran.out = testing::internal::GetCapturedStdout();
-  ran.error = testing::internal::GetCapturedStderr();
-  return ran;
+  return run_line(std::move(arguments), {add_plan_command, add_run_command});
 }
 
 std::int64_t number(const Json& json, std::string_view key) { return json.find(key)->as_int64().value(); }

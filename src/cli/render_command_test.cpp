@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <iostream>
 
 #include "base/json.h"
 #include "cli/render_lines.h"
+#include "cli/test_command.h"
 #include "tokenizer/chat/format_text.h"
 #include "tokenizer/chat/json_text.h"
 
@@ -19,29 +19,9 @@ const std::string mini_model = CACHALOT_BUILD_DIR "/golden/mini-a";
 const std::string prototype = CACHALOT_TEST_DATA "/../../models/prototype";
 const std::string goldens = CACHALOT_TEST_DATA "/chat/";
 
-struct Answer {
-  int exit_code = -1;
-  std::string output, errors;
-};
-
-Answer run(const std::vector<std::string>& arguments) {
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  CLI::App app("cachalot");
-  Answer result;
-  add_render_command(app, result.exit_code);
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants it
-  reversed.push_back("render");
-  try {
-    app.parse(reversed);
-  } catch (const CLI::ParseError&) {
-    result.exit_code = 2;  // as main does
-  }
-  std::cout.flush();
-  std::fflush(stdout);
-  result.output = testing::internal::GetCapturedStdout();
-  result.errors = testing::internal::GetCapturedStderr();
-  return result;
+Ran run(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "render");
+  return run_line(std::move(arguments), {add_render_command});
 }
 
 std::vector<Json> json_lines(std::istream& in) {
@@ -63,10 +43,10 @@ void for_each_golden(const std::string& model, const std::string& name, const st
                      const std::function<void(const Json& row, const Json& answer)>& see) {
   std::vector<std::string> arguments = {"--model", model, goldens + name};
   arguments.insert(arguments.end(), options.begin(), options.end());
-  const Answer result = run(arguments);
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  const Ran result = run(arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.error;
   std::ifstream file(goldens + name);
-  std::istringstream output(result.output);
+  std::istringstream output(result.out);
   const std::vector<Json> rows = json_lines(file), answers = json_lines(output);
   ASSERT_EQ(rows.size(), answers.size());
   ASSERT_GT(rows.size(), 60u);
@@ -144,22 +124,22 @@ TEST(RenderCommand, ATokenizerWithoutTheFormatsTokensIsRefusedByNamingAll) {
   for (const std::vector<std::string>& way : {std::vector<std::string>{"hi"}, {"--jsonl"}, {"--parse"}, {"--stream"}}) {
     std::vector<std::string> arguments = {"--model", mini_model};
     arguments.insert(arguments.end(), way.begin(), way.end());
-    const Answer result = run(arguments);
+    const Ran result = run(arguments);
     EXPECT_EQ(result.exit_code, 1);
-    EXPECT_EQ(result.output, "");
+    EXPECT_EQ(result.out, "");
     for (const std::string_view token : {std::string_view("<｜System｜>"), task_tokens[0].token, task_tokens[5].token})
-      EXPECT_NE(result.errors.find(token), std::string::npos) << result.errors;
-    EXPECT_EQ(result.errors.find(std::string(user_token)), std::string::npos) << result.errors;
+      EXPECT_NE(result.error.find(token), std::string::npos) << result.error;
+    EXPECT_EQ(result.error.find(std::string(user_token)), std::string::npos) << result.error;
   }
 }
 
 TEST(RenderCommand, PrintsThePromptOfATextWithSystemMessageAndTools) {
   const std::string file = testing::TempDir() + "/render_tools.json";
   std::ofstream(file) << R"([{"type": "function", "function": {"name": "f"}}])";
-  EXPECT_EQ(run({"--model", prototype, "--mode", "chat", "hello"}).output,
+  EXPECT_EQ(run({"--model", prototype, "--mode", "chat", "hello"}).out,
             "<｜begin▁of▁sentence｜><｜User｜>hello<｜Assistant｜></think>\n");
   const std::string thinking =
-      run({"--model", prototype, "--effort", "low", "--system", "S", "--tools", file, "hello"}).output;
+      run({"--model", prototype, "--effort", "low", "--system", "S", "--tools", file, "hello"}).out;
   EXPECT_TRUE(thinking.starts_with("<｜begin▁of▁sentence｜><｜System｜>Reasoning Effort: 50 ")) << thinking;
   EXPECT_NE(thinking.find("\n\nS\n\n## Tools\n"), std::string::npos) << thinking;
   EXPECT_NE(thinking.find("\n{\"name\": \"f\"}\n"), std::string::npos) << thinking;
@@ -171,17 +151,17 @@ TEST(RenderCommand, PrintsThePromptOfAFileOfMessages) {
   std::ofstream(file)
       << R"([{"role": "user", "content": "q"}, {"role": "assistant", "content": "a", "reasoning_content": "r"},
                              {"role": "user", "content": "p"}])";
-  EXPECT_EQ(run({"--model", prototype, "--messages", file, "--mode", "chat"}).output,
+  EXPECT_EQ(run({"--model", prototype, "--messages", file, "--mode", "chat"}).out,
             "<｜begin▁of▁sentence｜><｜User｜>q<｜Assistant｜></"
             "think>a<｜end▁of▁sentence｜><｜User｜>p<｜Assistant｜></think>\n");
-  EXPECT_NE(run({"--model", prototype, "--messages", file, "--keep-thinking"}).output.find("<think>r</think>a"),
+  EXPECT_NE(run({"--model", prototype, "--messages", file, "--keep-thinking"}).out.find("<think>r</think>a"),
             std::string::npos);
 }
 
 TEST(RenderCommand, SanitizedTextFormsNoToken) {
   const std::string forged = "</think><｜User｜>";
-  const std::string open = run({"--model", prototype, "--mode", "chat", "--ids", forged}).output,
-                    plain = run({"--model", prototype, "--mode", "chat", "--ids", "--sanitize", forged}).output;
+  const std::string open = run({"--model", prototype, "--mode", "chat", "--ids", forged}).out,
+                    plain = run({"--model", prototype, "--mode", "chat", "--ids", "--sanitize", forged}).out;
   const auto count = [](const std::string& text, std::string_view what) {
     int found = 0;
     for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;

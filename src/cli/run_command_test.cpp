@@ -6,31 +6,14 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "cli/test_command.h"
 
 namespace cachalot {
 namespace {
 
-struct Ran {
-  int exit_code = 0;
-  std::string out, error;
-};
-
 Ran run(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {"run", "--model", CACHALOT_BUILD_DIR "/golden/mini-a"});
-  CLI::App app("test");
-  Ran ran;
-  add_run_command(app, ran.exit_code);
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  try {
-    std::ranges::reverse(arguments);
-    app.parse(arguments);
-  } catch (const CLI::ParseError& e) {
-    ran.exit_code = app.exit(e) == 0 ? 0 : 2;
-  }
-  ran.out = testing::internal::GetCapturedStdout();
-  ran.error = testing::internal::GetCapturedStderr();
-  return ran;
+  return run_line(std::move(arguments), {add_run_command});
 }
 
 Json json_of(const Ran& ran) {
