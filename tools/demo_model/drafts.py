@@ -10,6 +10,7 @@ import torch.nn.functional as F
 import pieces as K
 import weights as W
 
+ACCEPTED, LIKELIEST = 1.5, 0.3                           # weights in the loss: number of drafts accepted at T=1, most likely token
 
 def draft_weights(model):
     """the draft stages' own weights, with the backbone's embedding and head held still"""
@@ -67,19 +68,21 @@ def markov(model, w, folded, logits, before):
     return logits, F.linear(torch.cat([folded.float(), e], -1), w["confidence"].float()).squeeze(-1)
 
 
-def draft_loss(model, ids, out, main_logits, anchors):
-    """soft targets from the model itself on the real text, and the number of drafts accepted; the confidence learns how often"""
+def draft_loss(model, ids, frozen, anchors):
+    """frozen: the backbone's main_hidden and logits for ids. Soft targets from the model itself on the real text, and the
+    number of drafts accepted; the confidence learns how often -> loss, that number, choices of the experts per stage"""
     s = model.s
     w = draft_weights(model)
-    folded, logits, chosen = draft(model, w, ids, out["main_hidden"], anchors)
+    folded, logits, chosen = draft(model, w, ids, frozen["main_hidden"], anchors)
     B, A, n = folded.shape[:3]
     rows = torch.arange(B, device=ids.device)[:, None, None]
     at = anchors.unsqueeze(-1) + 1 + torch.arange(n, device=ids.device)        # the row of the main model with the same target
     logits, confidence = markov(model, w, folded, logits, ids[rows, at])
     with torch.no_grad():
-        target = torch.softmax(main_logits.reshape(B, ids.shape[1], -1)[rows, at].float(), -1)
+        target = torch.softmax(frozen["logits"].reshape(B, ids.shape[1], -1)[rows, at].float(), -1)
     log_q = torch.log_softmax(logits, -1)
-    cross = -(target * log_q).sum(-1)
+    likeliest = log_q.gather(-1, target.argmax(-1, keepdim=True)).squeeze(-1)  # what greedy text needs
+    cross = -(target * log_q).sum(-1) - LIKELIEST * likeliest
     shared = torch.minimum(target, log_q.exp()).sum(-1)                         # chance that a sampled draft is accepted
     certainty = F.binary_cross_entropy_with_logits(confidence, shared.detach())
     weight = model.draft_weight
@@ -88,4 +91,4 @@ def draft_loss(model, ids, out, main_logits, anchors):
         running = running * shared[..., i]
         expected = expected + running
     expected = expected.mean()
-    return (cross * weight).sum(-1).mean() / weight.sum() - 0.3 * expected + 0.1 * certainty, expected.detach(), chosen
+    return (cross * weight).sum(-1).mean() / weight.sum() - ACCEPTED * expected + 0.1 * certainty, expected.detach(), chosen

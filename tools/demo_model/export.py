@@ -12,7 +12,7 @@ import shape as shapes
 import weights as W
 
 E2M1 = torch.tensor([0, .5, 1, 1.5, 2, 3, 4, 6])
-LIMIT = 15 * 2 ** 20                                     # bytes of tensors in one file
+LIMIT = 15 * 2 ** 20                                     # bytes of tensors in one file; the draft stages have their own
 
 
 def e4m3_bytes(values):
@@ -66,7 +66,7 @@ def block_names(s, prefix, layer):
 
 
 def tensors(s, P):
-    """the checkpoint's tensors in order"""
+    """the checkpoint's tensors, those of the draft stages last"""
     out = {}
 
     def put(parameter, name, w):
@@ -108,7 +108,7 @@ def tensors(s, P):
                             ("draft_norm", last + "norm.weight"), ("markov.embed", last + "markov_head.embed.weight"),
                             ("markov.head", last + "markov_head.head.weight"), ("confidence", last + "confidence_head.proj.weight")):
         put(parameter, name, P[parameter])
-    return out
+    return dict(sorted(out.items(), key=lambda item: item[0].startswith("mtp.")))
 
 
 def write_file(path, part):
@@ -131,7 +131,7 @@ def export(text, P, tokenizer, folder):
     parts, size, total = [{}], 0, 0
     for name, (dtype, tensor) in tensors(shapes.Shape(text), {k: v.detach().cpu() for k, v in P.items()}).items():
         n = tensor.numel() * tensor.element_size()
-        if size + n > LIMIT:
+        if size + n > LIMIT or (name.startswith("mtp.") and not any(k.startswith("mtp.") for k in parts[-1])):
             parts.append({})
             size = 0
         parts[-1][name] = (dtype, tensor)

@@ -27,7 +27,7 @@ def orthogonal(m, steps=5):
 
 
 class Optimizer:
-    def __init__(self, P, decay=0.1, betas=(0.9, 0.95), momentum=0.95):
+    def __init__(self, P, decay, betas=(0.9, 0.95), momentum=0.95):
         self.P, self.decay, self.betas, self.momentum = P, decay, betas, momentum
         self.muon = [k for k in P if any(m in k for m in MUON)]
         self.adam = [k for k in P if k not in self.muon and "gate.bias" not in k]

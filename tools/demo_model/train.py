@@ -5,7 +5,8 @@
     train.py DATA OUT --steps N --seconds S --finish   the same, with the rest of the schedule fitted into S seconds
 
 Progress u goes from 0 to 1 for the backbone, then from 1 to 2 for the draft stages on the frozen backbone; the schedule is a
-function of u alone. Each phase's forward and backward pass is captured once as a CUDA graph. See README.md for whole runs.
+function of u alone. What a phase computes is captured once as a CUDA graph. A batch is read once by the frozen backbone and then
+used for several updates of the draft stages, each at other anchors. See README.md for whole runs.
 """
 import argparse
 import os
@@ -29,11 +30,14 @@ from model import Backbone
 from optimizer import Optimizer
 
 RATE, WARM, FLAT = 3e-3, 0.02, 0.45
-DRAFT_RATE, DRAFT_WARM, DRAFT_FLAT = 3e-3, 0.1, 0.4
+DECAY = 0.2
+DRAFT_RATE, DRAFT_WARM, DRAFT_FLAT = 1.5e-2, 0.1, 0.4
 SELECT_FROM, YARN_FROM = 0.5, 0.75
 CLIP = 1.0                                               # of the gradient's norm, which is 0.3 as a rule
 SAMPLES, ANCHORS = 64, 256                               # a sequence: queries that train the indexer, anchors of drafts
-BALANCE = 1e-3
+TURNS = 4                                                # updates of the draft stages a batch
+BALANCE, DRAFT_BALANCE = 1e-3, 1e-2                      # what a step may move the routers' biases by
+DRAFT_HC = 5.0                                           # of optimizer.RATE, for the draft stages' hyper-connections
 
 
 def rate(u):
@@ -57,7 +61,7 @@ class Run:
         saved = torch.load(state, map_location=self.device) if os.path.exists(state) and not a.fresh else None
         P = saved["P"] if saved else W.draw(self.s, a.seed)
         self.P = {k: v.to(self.device).requires_grad_("gate.bias" not in k) for k, v in P.items()}
-        self.opt = Optimizer(self.P)
+        self.opt = Optimizer(self.P, DECAY)
         self.step, self.u = 0, 0.0
         if saved:
             self.opt.state, self.opt.count, self.step, self.u = saved["opt"], saved["count"], saved["step"], saved["u"]
@@ -71,7 +75,7 @@ class Run:
         self.anchors = torch.zeros(self.rows, ANCHORS, dtype=torch.long, device=self.device)
         self.skipped = torch.zeros((), device=self.device)
         self.good, self.usual, self.cool = None, None, 1.0    # what to go back to, the loss to expect, share of the rate
-        self.graph, self.phase, self.lost = None, None, 0.0
+        self.phase, self.lost = None, 0.0
         self.log_file = open(os.path.join(a.out, "log.txt"), "a", encoding="utf-8")
         self.enter(self.phase_at(self.u))
         self.read_plan()
@@ -93,7 +97,6 @@ class Run:
                      for k, v in plan.items() if k not in self.held}
 
     def next_batch(self):
-        gen = torch.Generator(device=self.device).manual_seed(self.a.seed * 1_000_003 + self.step)
         n, L = corpus.ROWS, corpus.LENGTH
         i = self.step % (len(self.plan["text"]) // n["text"])
         at = self.plan["text"][i * n["text"]:(i + 1) * n["text"]].unsqueeze(1) + torch.arange(L, device=self.device)
@@ -105,30 +108,22 @@ class Run:
             self.ids[row:row + n[kind]] = self.plan[kind][part].long()
             self.weight[row:row + n[kind]] = self.plan[kind + "_weight"][part, 1:].float()
             row += n[kind]
-        self.sample.copy_(torch.randint(0, L, self.sample.shape, generator=gen, device=self.device))
-        self.anchors.copy_(torch.randint(0, L - 8, self.anchors.shape, generator=gen, device=self.device))
+
+    def draw(self, into, turn=0):
+        """positions in the sequences: of the queries that train the indexer, or of the anchors of drafts"""
+        gen = torch.Generator(device=self.device).manual_seed((self.a.seed * 1_000_003 + self.step) * 64 + turn)
+        into.copy_(torch.randint(0, corpus.LENGTH - 8, into.shape, generator=gen, device=self.device))
 
     # -------------------------------------------------------------- one step
 
     def trained(self, name):
         return W.is_draft(name) == (self.phase == "drafts")
 
-    def compute(self, part):
-        """forward and backward of the batch; -> numbers to look at, loads of the experts, whether the step is fine"""
+    def backward(self, loss):
+        """gradients, clipped -> their norm; whether the step is fine (gradients are zero if not)"""
         P = [p for k, p in self.P.items() if p.requires_grad and self.trained(k)]
         torch._foreach_zero_([p.grad for p in P])
-        ids, B = self.ids[:, :-1], self.rows
-        out = self.model.forward(ids, "top", self.sample if part == "main" else None)
-        logits = self.model.logits(out)
-        ce = F.cross_entropy(logits.float(), self.ids[:, 1:].flatten(), reduction="none")
-        w = self.weight.flatten()
-        loss = (ce * w).sum() / w.sum()
-        expected, chosen, index_loss = torch.zeros((), device=ids.device), out["chosen"], out["index_loss"]
-        if part == "main":
-            (loss + index_loss).backward()
-        else:
-            index_loss, expected, chosen = drafts.draft_loss(self.model, ids, out, logits.detach(), self.anchors)
-            index_loss.backward()
+        loss.backward()
         with torch.no_grad():
             norm = torch.stack(torch._foreach_norm([p.grad for p in P])).norm()
             fine = torch.isfinite(norm).float()
@@ -136,35 +131,76 @@ class Run:
             for p in P:
                 p.grad.copy_(torch.where(fine > 0, p.grad * scale, 0.0))
             self.skipped += 1 - fine
-            answer = (w > 10).float()
-            text = ce.reshape(B, -1)[:corpus.ROWS["text"]].mean()
-            numbers = torch.stack([loss, text, (ce * answer).sum() / answer.sum().clamp(min=1), index_loss, expected, norm, self.skipped]).detach()
-            load = torch.stack([c.detach().mean(0) for c in chosen])
-        return numbers, load, fine
+        return norm, fine
 
-    def enter(self, phase):
-        """capture the phase's graph (on a GPU)"""
-        start = time.time()
-        self.phase, self.graph = phase, None
-        for p in self.P.values():
-            if p.requires_grad and p.grad is None:
-                p.grad = torch.zeros_like(p)
+    def main_pass(self):
+        """forward and backward of the batch -> numbers to look at (the loss first), loads of the experts, whether the step is fine"""
+        out = self.model.forward(self.ids[:, :-1], "top", self.sample)
+        ce = F.cross_entropy(self.model.logits(out).float(), self.ids[:, 1:].flatten(), reduction="none")
+        w = self.weight.flatten()
+        loss = (ce * w).sum() / w.sum()
+        norm, fine = self.backward(loss + out["index_loss"])
+        with torch.no_grad():
+            answer = (w > 10).float()
+            numbers = {"loss": loss, "text": ce.reshape(self.rows, -1)[:corpus.ROWS["text"]].mean(),
+                       "answers": (ce * answer).sum() / answer.sum().clamp(min=1), "index": out["index_loss"], "norm": norm}
+            return self.looked_at(numbers, out["chosen"]) + (fine,)
+
+    @torch.no_grad()
+    def read_frozen(self):
+        """what the draft stages see of the batch"""
+        out = self.model.forward(self.ids[:, :-1], "top")
+        self.frozen = {"main_hidden": out["main_hidden"], "logits": self.model.logits(out)}
+
+    def drafts_pass(self):
+        """the same as main_pass for the draft stages, at the anchors"""
+        loss, expected, chosen = drafts.draft_loss(self.model, self.ids[:, :-1], self.frozen, self.anchors)
+        norm, fine = self.backward(loss)
+        with torch.no_grad():
+            return self.looked_at({"loss": loss, "accepted": expected, "norm": norm}, chosen) + (fine,)
+
+    def looked_at(self, numbers, chosen):
+        numbers["skipped"] = self.skipped
+        self.names = list(numbers)
+        return torch.stack([n.detach() for n in numbers.values()]), torch.stack([c.detach().mean(0) for c in chosen])
+
+    def capture(self, compute):
+        """-> a function that computes again, as a CUDA graph on a GPU, and gives the same tensors"""
         if self.device == "cpu" or self.a.no_graph:
-            return
-        torch.cuda.empty_cache()
+            return compute
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(2):
-                self.compute(phase)
+                compute()
         torch.cuda.current_stream().wait_stream(side)
         torch.cuda.synchronize()
-        self.log("warm", phase, f"{torch.cuda.max_memory_allocated() / 2**30:.1f} GiB")
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.result = self.compute(phase)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            result = compute()
+        self.log(f"captured {compute.__name__}; {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB")
+
+        def again():
+            graph.replay()
+            return result
+        again.graph = graph
+        return again
+
+    def enter(self, phase):
+        start = time.time()
+        self.phase, self.passes = phase, None
+        for p in self.P.values():
+            if p.requires_grad and p.grad is None:
+                p.grad = torch.zeros_like(p)
+        if self.device != "cpu":
+            torch.cuda.empty_cache()
+        if phase == "main":
+            self.passes = [self.capture(self.main_pass)]
+        else:
+            read = self.capture(self.read_frozen)
+            read()
+            self.passes = [read, self.capture(self.drafts_pass)]
         self.lost += time.time() - start
-        self.log("captured", phase)
 
     def phase_at(self, u):
         return "main" if u < 1 else "drafts"
@@ -175,22 +211,30 @@ class Run:
             self.model.use_yarn()
             self.yarn = True
         self.model.dense.fill_(u < SELECT_FROM)
-        phase = self.phase_at(u)
         self.next_batch()
-        if phase != self.phase:
+        if self.phase_at(u) != self.phase:
             self.save_state()
-            self.enter(phase)
-        if self.graph:
-            self.graph.replay()
+            self.enter(self.phase_at(u))
+        if self.phase == "main":
+            self.draw(self.sample)
+            self.result = self.passes[0]()
+            self.update(u, BALANCE)
         else:
-            self.result = self.compute(phase)
+            self.passes[0]()
+            for turn in range(TURNS):
+                self.draw(self.anchors, turn)
+                self.result = self.passes[1]()
+                self.update(u, DRAFT_BALANCE)
+        self.step += 1
+
+    def update(self, u, balance):
         _, load, fine = self.result
         now = rate(u) * self.cool
-        self.opt.step(lambda k: now, self.trained, fine)
+        self.opt.step(lambda k: now * (DRAFT_HC if k.startswith("draft.hc_") else 1.0), self.trained, fine)
         with torch.no_grad():                            # only of the part that runs: other loads would drift without end
-            turn = BALANCE * min(1.0, 4 * now / RATE)
-            self.P[("main" if phase == "main" else "draft") + ".gate.bias"].sub_(torch.sign(load - load.mean(-1, keepdim=True)), alpha=turn)
-        self.step += 1
+            turn = balance * min(1.0, 4 * now / RATE)
+            bias = self.P[("main" if self.phase == "main" else "draft") + ".gate.bias"]
+            bias.sub_(torch.sign(load - load.mean(-1, keepdim=True)), alpha=turn)
 
     # -------------------------------------------------------------- the whole
 
@@ -229,20 +273,21 @@ class Run:
                 du = max(du, ((1 if main else 2) - self.u) / max(1.0, left / each))
             self.u = min(1.0 if main else 2.0, self.u + du)
             if main and self.u == 1:
+                W.start_drafts(self.s, self.P)
                 self.save()
                 self.log("backbone done")
                 if a.backbone:
                     return
                 start, each, self.good, self.usual = time.time(), None, None, None
             if self.step % a.every == 0:
-                n = [round(float(x), 4) for x in self.result[0]]     # waits for the GPU
+                n = dict(zip(self.names, self.result[0].tolist()))     # waits for the GPU
                 now = time.time()
                 each = (now - at - self.lost) / (self.step - seen)
                 self.lost = 0.0
-                self.log(f"loss {n[0]} text {n[1]} answers {n[2]} {'index' if main else 'drafts'} {n[3]} accepted {n[4]} norm {n[5]:.3g} skipped {n[6]:.0f} "
-                         f"busiest {float(self.result[1].max()):.3f} {self.rows * corpus.LENGTH / each / 1e3:.0f}k tokens/s")
+                self.log(*(f"{k} {v:.4g}" for k, v in n.items()), f"busiest {float(self.result[1].max()):.3f}",
+                         f"{self.rows * corpus.LENGTH / each / 1e3:.0f}k tokens/s")
                 if self.step > 400 or not main:
-                    self.guard(n[0] if main else n[3])
+                    self.guard(n["loss"])
                 seen, at = self.step, time.time()
             if self.u >= next_look and self.u < 1:
                 next_look += a.look

@@ -98,6 +98,17 @@ def draw(s, seed=1):
     return P
 
 
+@torch.no_grad()
+def start_drafts(s, P):
+    """a better start for the draft stages, once the backbone is trained: its last layers, with the first of their experts"""
+    for k in [k for k in P if k.startswith("draft.")]:
+        for i in range(s.drafts):
+            layer = P["main." + k[len("draft."):]][s.layers - s.drafts + i]
+            P[k][i] = layer[:P[k].shape[1]]
+    targets = len(s.dspark_target_layer_ids)
+    P["main_proj"].copy_(torch.cat([torch.eye(s.dim) / targets] * targets, 1))
+
+
 def is_draft(name):
     return name.startswith(("draft", "main_proj", "main_norm", "markov", "confidence"))
 
