@@ -24,7 +24,7 @@ def output(*command):
 def config():
     """The bundled model's, but wider, so that scratch is more than the program itself takes; and with 2 GiB of experts, each of
     which about 40 of the prompt's tokens choose."""
-    shape = json.loads((ROOT / "models/prototype/config.json").read_text())
+    shape = json.loads((ROOT / "models/demo/config.json").read_text())
     text = shape["text_config"]
     text.update(hidden_size=2048, num_attention_heads=16, moe_intermediate_size=512, num_experts_per_tok=6)
     expert_bytes = 3 * text["hidden_size"] * text["moe_intermediate_size"] * 17 // 32
@@ -44,7 +44,7 @@ def main(program=ROOT / "build/release/cachalot", at=None, *options):
         shape = pathlib.Path(folder) / "config.json"
         shape.write_text(json.dumps(config()))
         subprocess.run([str(program), "make-checkpoint", "--config", str(shape), "--out", str(model), "--tokenizer",
-                        str(ROOT / "models/prototype/tokenizer.json")], check=True)
+                        str(ROOT / "models/demo/tokenizer.json")], check=True)
         weights = sum(f.stat().st_size for f in model.glob("*.safetensors"))
         good = weights >= LEAST_BYTES
         ids = ",".join(str(3 + i * 37 % 2000) for i in range(PROMPT))

@@ -22,7 +22,7 @@ def sweep(program, name, kind):
     """What went wrong under one kind of limit."""
     faults, refused = [], False
     started = False
-    command = (program, "run", "--model", ROOT / "models/prototype", "--ids", "1,2,3", "--max-tokens", "3", "--threads", "4")
+    command = (program, "run", "--model", ROOT / "models/demo", "--ids", "1,2,3", "--max-tokens", "3", "--threads", "4")
     for limit in range(STEP, 2 << 30, STEP):
         started = started or run(kind, limit, program, "--version").returncode == 0
         if not started:

@@ -18,7 +18,7 @@ Expected<std::filesystem::path> resolve_model(const std::string& given) {
     return fail(Errc::missing, "model {} (from CACHALOT_MODEL): there is no such folder", named);
   }
   const fs::path bin = fs::read_symlink("/proc/self/exe", none).parent_path();
-  const fs::path bundled[] = {bin / "../share/cachalot/models/prototype", bin / "../../models/prototype"};
+  const fs::path bundled[] = {bin / "../share/cachalot/models/demo", bin / "../../models/demo"};
   for (const fs::path& p : bundled) {
     if (there(p / "config.json")) return fs::canonical(p, none);
   }

@@ -95,9 +95,9 @@ void add_inspect_command(CLI::App& app, int& exit_code) {
       ->excludes(state)
       ->excludes(tensors);
   command->footer(
-      "Examples: cachalot inspect models/prototype\n"
-      "          cachalot inspect models/prototype --tensors | grep indexer\n"
-      "          cachalot inspect models/prototype/config.json --state --context 4096\n"
+      "Examples: cachalot inspect models/demo\n"
+      "          cachalot inspect models/demo --tensors | grep indexer\n"
+      "          cachalot inspect models/demo/config.json --state --context 4096\n"
       "          cachalot inspect --backends");
   command->callback([flags, &exit_code] {
     exit_code = flags->backends ? print_backends(flags->json)

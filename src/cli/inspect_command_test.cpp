@@ -73,7 +73,7 @@ TEST(InspectCommand, FolderThatIsNoModelFails) {
   EXPECT_NE(ran.error.find("config.json"), std::string::npos);
   EXPECT_EQ(run({"inspect", "--backends", folder.path().string()}).exit_code, 2);
   EXPECT_EQ(run({"inspect", "--nonsense"}).exit_code, 2);
-  EXPECT_NE(run({"inspect", "--help"}).out.find("cachalot inspect models/prototype"), std::string::npos);
+  EXPECT_NE(run({"inspect", "--help"}).out.find("cachalot inspect models/demo"), std::string::npos);
 }
 
 TEST(InspectCommand, StateOfTheReleasedModelIs890BytesATokenFromItsConfigAlone) {

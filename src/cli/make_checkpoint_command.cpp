@@ -147,8 +147,8 @@ void add_make_checkpoint_command(CLI::App& app, int& exit_code) {
       ->transform(whole_number(1, 1024))
       ->capture_default_str();
   command->footer(
-      "Example: cachalot make-checkpoint --config models/prototype/config.json --out /tmp/random --seed 7 \\\n"
-      "             --tokenizer models/prototype/tokenizer.json\n"
+      "Example: cachalot make-checkpoint --config models/demo/config.json --out /tmp/random --seed 7 \\\n"
+      "             --tokenizer models/demo/tokenizer.json\n"
       "         cachalot make-checkpoint --shape released --out /tmp/released\n"
       "         cachalot make-checkpoint --shape released --out /tmp/part --fill-layers 1,2,20");
   command->callback([flags, &exit_code] { exit_code = make(*flags); });

@@ -80,8 +80,8 @@ void add_plan_command(CLI::App& app, int& exit_code) {
   command->add_flag("--json", flags->json, "one JSON document");
   command->footer(
       "The exit code is 1 where it can't work.\n"
-      "Examples: cachalot plan models/prototype\n"
-      "          cachalot plan models/prototype/config.json --context 4096 --chunk 64 --memory 16GiB");
+      "Examples: cachalot plan models/demo\n"
+      "          cachalot plan models/demo/config.json --context 4096 --chunk 64 --memory 16GiB");
   command->callback([flags, &exit_code] {
     const Status works = plan(*flags);
     exit_code = works ? 0 : report(works.error());

@@ -92,7 +92,7 @@ TEST(PlanCommand, BadOptionsAreUsageErrors) {
   EXPECT_EQ(long_context.exit_code, 2);
   EXPECT_NE(long_context.error.find("512"), std::string::npos) << long_context.error;
   EXPECT_EQ(run({"plan", "/absent"}).exit_code, 1);
-  EXPECT_NE(run({"plan", "--help"}).out.find("cachalot plan models/prototype"), std::string::npos);
+  EXPECT_NE(run({"plan", "--help"}).out.find("cachalot plan models/demo"), std::string::npos);
 }
 
 TEST(RunCommand, RefusesBeforeLoadingWhatMemoryCannotHold) {

@@ -173,9 +173,9 @@ void add_tokenize_command(CLI::App& app, int& exit_code) {
                     "A line that can't be answered gives {\"error\": \"...\"}; the rest goes on");
   command->footer(
       "Examples:\n"
-      "  cachalot tokenize --model models/prototype \"Hello, world\"\n"
-      "  cachalot tokenize --model models/prototype --decode 42 896 81\n"
-      "  echo '{\"text\": \"Hello\"}' | cachalot tokenize --model models/prototype --jsonl");
+      "  cachalot tokenize --model models/demo \"Hello, world\"\n"
+      "  cachalot tokenize --model models/demo --decode 75 716 114 47 970\n"
+      "  echo '{\"text\": \"Hello\"}' | cachalot tokenize --model models/demo --jsonl");
   command->callback([options, &exit_code] { exit_code = tokenize(*options); });
 }
 

@@ -124,7 +124,7 @@ void add_verify_command(CLI::App& app, int& exit_code) {
   command->add_flag("-v,--verbose", flags->verbose, "one line per tensor");
   command->footer(
       "Exit code: 0 all good; 1 something failed, was left unread, or nothing was compared; 2 usage.\n"
-      "Example: cachalot verify models/prototype --values\n"
+      "Example: cachalot verify models/demo --values\n"
       "         cachalot verify models/prototype --golden build/release/golden/prototype\n"
       "         cachalot verify --ops build/release/golden/ops-a -v\n"
       "         cachalot verify models/prototype --golden build/release/golden/prototype --backend cpu \\\n"
