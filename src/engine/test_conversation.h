@@ -13,9 +13,9 @@
 
 namespace cachalot {
 
-inline const LoadedModel& prototype() {
+inline const LoadedModel& demo_model() {
   static const LoadedModel loaded = [] {
-    auto l = load_model(CACHALOT_TEST_DATA "/../../models/prototype", {.backend = &cpu_backend()});
+    auto l = load_model(CACHALOT_TEST_DATA "/../../models/demo", {.backend = &cpu_backend()});
     if (!l) {
       ADD_FAILURE() << l.error().message;
       std::abort();
@@ -36,21 +36,21 @@ struct ScriptedModel {
   Expected<Generation> operator()(Sequence& sequence, std::span<const TokenId> prompt, const GenerateOptions& options,
                                   const GenerateEvents& events) {
     prompts_run.emplace_back(prompt.begin(), prompt.end());
-    if (lines.empty()) return generate(prototype(), *context, sequence, prompt, options, events);
-    auto ids = prototype().tokenizer.encode(lines.front());
+    if (lines.empty()) return generate(demo_model(), *context, sequence, prompt, options, events);
+    auto ids = demo_model().tokenizer.encode(lines.front());
     lines.erase(lines.begin());
     if (!ids) return tl::unexpected(ids.error());
     if (end == EndReason::stop) ids->push_back(options.stop_tokens.at(0));
     GenerateOptions only_run = options;
     only_run.max_tokens = 0;
-    auto result = generate(prototype(), *context, sequence, prompt, only_run, {.prompt = events.prompt});
+    auto result = generate(demo_model(), *context, sequence, prompt, only_run, {.prompt = events.prompt});
     if (!result) return result;
     Completion& completion = result->choices[0];
-    TextStream stream(prototype().tokenizer, options.special);
+    TextStream stream(demo_model().tokenizer, options.special);
     for (const TokenId id : *ids) {
       if (!completion.tokens.empty()) {  // the one before; the last is drawn and not run
         const std::vector<TokenId> newest = {completion.tokens.back().id};
-        const auto ran = generate(prototype(), *context, sequence, newest, only_run);
+        const auto ran = generate(demo_model(), *context, sequence, newest, only_run);
         if (!ran) return ran;
       }
       completion.tokens.push_back({.id = id, .position = Position{sequence.length()}, .top = {}});
@@ -70,7 +70,7 @@ inline GenerateOptions short_answers(std::int64_t max_tokens = 12) {
 inline Json user(std::string_view text) { return Json::object({{"role", "user"}, {"content", text}}); }
 
 inline Conversation begin(Generator generator, const ConversationOptions& options = {}) {
-  auto conversation = Conversation::start(prototype(), std::move(generator), options);
+  auto conversation = Conversation::start(demo_model(), std::move(generator), options);
   if (!conversation) {
     ADD_FAILURE() << conversation.error().message;
     std::abort();
