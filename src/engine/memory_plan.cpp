@@ -84,6 +84,7 @@ StateBytes operator*(StateBytes one, std::int64_t n) {
 std::int64_t largest_scratch(const Config& config, const MemoryRequest& r) {
   StepShape prompt{.rows = std::min(r.chunk, r.context),
                    .positions = r.context,
+                   .logits = r.all_logits ? std::min(r.chunk, r.context) : 1,
                    .threads = r.threads,
                    .numerics = r.numerics,
                    .drafts = r.drafts};
@@ -145,6 +146,7 @@ MemoryPlan plan_memory(const ModelFiles& files, const MemoryRequest& wanted, con
   own.state = state_bytes(state_shape_of(c), request.context) * request.sequences;
   own.scratch = largest_scratch(c, request);
   own.logits = (request.sequences + 4) * row + (request.drafts ? request.sequences * c.dspark_block_size * row : 0);
+  if (request.all_logits) own.logits += std::min(request.chunk, request.context) * row;
   own.tensors = tensors * tensor_bytes;
   own.copies = opened == nullptr ? 0 : opened->copied_bytes();
   own.tokenizer = static_cast<std::int64_t>(tokenizer * tokenizer_share) + row;

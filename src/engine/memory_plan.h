@@ -19,6 +19,7 @@ namespace cachalot {
 struct MemoryRequest {
   std::int64_t context = 1;    // positions of each sequence
   std::int64_t chunk = 1;      // prompt rows a step
+  bool all_logits = false;     // of every row of a chunk, not of the prompt's last row alone
   std::int64_t sequences = 1;  // that run at once
   std::int64_t threads = 1;
   Numerics numerics = Numerics::released;

@@ -100,6 +100,17 @@ TEST(MemoryPlan, StateAndScratchAreThoseOfTheRequest) {
   EXPECT_EQ(brief.own.scratch, scratch_bytes(files.config, {.rows = 10, .positions = 10, .threads = 3}));
 }
 
+TEST(MemoryPlan, LogitsOfEveryRowOfAChunkCountWhereTheyAreWanted) {
+  const ModelFiles files = mini();
+  const std::int64_t row = files.config.vocab_size * 4;
+  const OwnMemory last = plan_memory(files, {.context = 400, .chunk = 64}).own;
+  const OwnMemory every = plan_memory(files, {.context = 400, .chunk = 64, .all_logits = true}).own;
+  EXPECT_EQ(every.logits, last.logits + 64 * row);
+  EXPECT_EQ(every.scratch, scratch_bytes(files.config, {.rows = 64, .positions = 400, .logits = 64}));
+  const OwnMemory brief = plan_memory(files, {.context = 10, .chunk = 64, .all_logits = true}).own;
+  EXPECT_EQ(brief.logits, last.logits + 10 * row);  // no chunk is longer than the text
+}
+
 TEST(MemoryPlan, TheWholeIsTheSumOfItsParts) {
   const OwnMemory own = plan_memory(mini(), {.context = 100, .chunk = 100}).own;
   EXPECT_EQ(own.running(),
