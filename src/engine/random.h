@@ -20,12 +20,29 @@ constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> count
   return counter;
 }
 
-// Uniform in [0, 1), 53 bits: the draw for the token at `position` of the choice-th completion of a request.
-constexpr double uniform(std::uint64_t seed, std::uint32_t choice, std::int64_t position) {
-  const auto p = static_cast<std::uint64_t>(position);
-  const auto r = philox({static_cast<std::uint32_t>(p), static_cast<std::uint32_t>(p >> 32), choice, 0},
-                        {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
-  return static_cast<double>((std::uint64_t{r[0]} << 21) | (r[1] >> 11)) * 0x1p-53;
-}
+// The noise of every token at `position` of the choice-th completion of a request: uniform in (0, 1), 52 bits, both
+// ends left out. Two neighbouring ids share a computation, so ascending ids are quickest.
+class TokenNoise {
+ public:
+  TokenNoise(std::uint64_t seed, std::uint32_t choice, std::int64_t position)
+      : counter_{static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32), choice, 0},
+        key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
+        numbers_(philox(counter_, key_)) {}
+
+  double operator()(std::int32_t id) {
+    const auto i = static_cast<std::uint32_t>(id);
+    if (i / 2 != counter_[3]) {
+      counter_[3] = i / 2;
+      numbers_ = philox(counter_, key_);
+    }
+    const std::uint64_t bits = (std::uint64_t{numbers_[i % 2 * 2]} << 20) | (numbers_[i % 2 * 2 + 1] >> 12);
+    return (static_cast<double>(bits) + 0.5) * 0x1p-52;
+  }
+
+ private:
+  std::array<std::uint32_t, 4> counter_;
+  std::array<std::uint32_t, 2> key_;
+  std::array<std::uint32_t, 4> numbers_;
+};
 
 }  // namespace cachalot

@@ -162,13 +162,22 @@ Status Sampler::keep(std::span<const float> logits, SamplerScratch& scratch) con
 
 Expected<TokenId> Sampler::sample(std::span<const float> logits, Position position, SamplerScratch& scratch) const {
   if (Status possible = keep(logits, scratch); !possible) return tl::unexpected(possible.error());
-  const double draw = uniform(options_.seed, options_.choice, raw(position)) * scratch.sum;
-  double passed = 0;
+  if (scratch.kept.size() == 1) return TokenId{scratch.kept.front().id};
+  // A race: token i arrives after an exponential time with rate weight_i, so it is first with probability weight_i /
+  // sum.
+  TokenNoise noise(options_.seed, options_.choice, raw(position));
+  double first = std::numeric_limits<double>::infinity();
+  std::int32_t winner = scratch.kept.front().id;
   for (const Candidate& c : scratch.kept) {
-    passed += c.weight;
-    if (draw < passed) return TokenId{c.id};
+    const double u = noise(c.id);
+    if (1 - u >= first * c.weight) continue;  // -log(u) is larger still: most tokens need no logarithm
+    const double time = -std::log(u) / c.weight;
+    if (time < first) {
+      first = time;
+      winner = c.id;
+    }
   }
-  return TokenId{scratch.kept.back().id};  // rounding left the draw at the very end
+  return TokenId{winner};
 }
 
 Expected<std::vector<TokenProbability>> Sampler::distribution(std::span<const float> logits,

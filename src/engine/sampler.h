@@ -11,11 +11,14 @@
 //   6. top_k                the k largest
 //   7. top_p                the smallest set of the most probable of these whose share of their mass is at least p
 //   8. min_p                of these, whose probability is at least min_p times the largest
-//   9. draw                 in proportion to what is left
+//   9. draw                 in proportion to what is left: every token has its own noise, and the first of a race wins
 // Why so: bias and penalties are in units of the model's logits, so they come before the temperature stretches them.
 // A mask is set to -inf, not added, and set last: nothing before it can bring a token back. The filters speak of
 // probabilities, so they see those that the temperature made; top_k is first because top_p's mass is of what it left,
-// and min_p is last because its measure, the largest probability, stays whatever the two before it cut.
+// and min_p is last because its measure, the largest probability, stays whatever the two before it cut. The race
+// (Gumbel-max) makes two rows that are nearly alike give the same token nearly always, whatever the order of ids: a
+// draft that is drawn with the noise of its position is then accepted nearly as often as any rule could
+// (engine/draft_source.h).
 #pragma once
 
 #include <cstdint>

@@ -176,15 +176,9 @@ TEST(Distribution, OfEachFilterAloneIsTheDocumentedOne) {
   }
 }
 
-// A draw is the token in whose part of [0, 1), in order of ids, the uniform number lies.
+// A draw is the token whose exponential waiting time, from its own noise, is the shortest.
 void expect_draws_follow(const Case& c, int draws) {
   const Shares want = brute_force(c);
-  Shares before;
-  long double mass = 0;
-  for (const auto& [id, p] : want) {
-    before[id] = mass;
-    mass += p;
-  }
   const Sampler sampler = c.sampler();
   SamplerScratch scratch;
   std::map<std::int32_t, int> seen;
@@ -192,9 +186,10 @@ void expect_draws_follow(const Case& c, int draws) {
     const std::int32_t id = raw(*sampler.sample(c.logits, Position{d}, scratch));
     ++seen[id];
     ASSERT_TRUE(want.contains(id)) << "an impossible token: " << id;
-    const double u = uniform(c.options.seed, c.options.choice, d);
-    ASSERT_GE(u, before[id] - 1e-12L) << "draw " << d;
-    ASSERT_LT(u, before[id] + want.at(id) + 1e-12L) << "draw " << d;
+    TokenNoise noise(c.options.seed, c.options.choice, d);
+    std::map<long double, std::int32_t> arrivals;
+    for (const auto& [other, p] : want) arrivals[-std::log(static_cast<long double>(noise(other))) / p] = other;
+    ASSERT_EQ(id, arrivals.begin()->second) << "draw " << d;
   }
   // Tokens that are expected less than 8 times are one class.
   double chi_square = 0, rare_expected = 0, rare_seen = 0;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <functional>
@@ -52,17 +53,35 @@ TEST(Philox, GivesThePublishedNumbers) {
             (std::array<std::uint32_t, 4>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-TEST(Uniform, DependsOnSeedChoiceAndPosition) {
-  EXPECT_EQ(uniform(1, 0, 5), uniform(1, 0, 5));
-  EXPECT_NE(uniform(1, 0, 5), uniform(2, 0, 5));
-  EXPECT_NE(uniform(1, 0, 5), uniform(1, 1, 5));
-  EXPECT_NE(uniform(1, 0, 5), uniform(1, 0, 6));
-  EXPECT_NE(uniform(1, 0, 5), uniform(1 + (std::uint64_t{1} << 32), 0, 5));
-  for (std::int64_t p = 0; p < 10000; ++p) {
-    const double u = uniform(7, 0, p);
-    ASSERT_GE(u, 0);
-    ASSERT_LT(u, 1);
+double noise(std::uint64_t seed, std::uint32_t choice, std::int64_t position, std::int32_t id) {
+  return TokenNoise(seed, choice, position)(id);
+}
+
+TEST(TokenNoise, DependsOnSeedChoicePositionAndToken) {
+  EXPECT_EQ(noise(1, 0, 5, 9), noise(1, 0, 5, 9));
+  EXPECT_NE(noise(1, 0, 5, 9), noise(2, 0, 5, 9));
+  EXPECT_NE(noise(1, 0, 5, 9), noise(1, 1, 5, 9));
+  EXPECT_NE(noise(1, 0, 5, 9), noise(1, 0, 6, 9));
+  EXPECT_NE(noise(1, 0, 5, 9), noise(1, 0, 5, 8));
+  EXPECT_NE(noise(1, 0, 5, 9), noise(1, 0, 5, 10));
+  EXPECT_NE(noise(1, 0, 5, 9), noise(1 + (std::uint64_t{1} << 32), 0, 5, 9));
+  EXPECT_NE(noise(1, 0, 5, 9), noise(1, 0, 5 + (std::int64_t{1} << 32), 9));
+}
+
+TEST(TokenNoise, OfATokenIsTheSameInAnyOrderAndStrictlyBetweenZeroAndOne) {
+  TokenNoise up(7, 0, 3), down(7, 0, 3);
+  std::vector<double> all;
+  double sum = 0;
+  for (std::int32_t id = 0; id < 10000; ++id) {
+    all.push_back(up(id));
+    ASSERT_GT(all.back(), 0);
+    ASSERT_LT(all.back(), 1);
+    sum += all.back();
   }
+  for (std::int32_t id = 9999; id >= 0; id -= 3) ASSERT_EQ(down(id), all[static_cast<std::size_t>(id)]) << id;
+  EXPECT_NEAR(sum / 10000, 0.5, 4 * std::sqrt(1.0 / 12 / 10000));
+  std::ranges::sort(all);
+  EXPECT_EQ(std::ranges::adjacent_find(all), all.end());
 }
 
 TEST(Sample, AtTemperatureZeroTheLowestOfTheLargestWins) {
