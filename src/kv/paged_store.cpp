@@ -8,13 +8,18 @@
 
 namespace cachalot {
 
+std::span<std::uint8_t> PagedStore::add_page() {
+  table_.reserve(pages_.size() + 1);  // so that the two grow together, or neither does
+  pages_.push_back(std::make_shared<std::uint8_t[]>(static_cast<std::size_t>(page_bytes())));
+  table_.push_back(pages_.back().get());
+  return {pages_.back().get(), static_cast<std::size_t>(page_bytes())};
+}
+
 RowSlot PagedStore::slot(std::int64_t row) {
   const auto index = static_cast<std::size_t>(row / page_rows_);
   check(row >= 0 && index <= pages_.size(), "rows are written in order, page by page");
   if (index == pages_.size()) {
-    table_.reserve(index + 1);  // so that the two grow together, or neither does
-    pages_.push_back(std::make_shared<std::uint8_t[]>(static_cast<std::size_t>(page_bytes())));
-    table_.push_back(pages_.back().get());
+    add_page();
   } else if (pages_[index].use_count() > 1) {
     auto own = std::make_shared<std::uint8_t[]>(static_cast<std::size_t>(page_bytes()));
     std::copy_n(pages_[index].get(), page_bytes(), own.get());

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "tensor/packed_rows.h"
@@ -35,6 +36,13 @@ class PagedStore {
 
   std::int64_t page_bytes() const { return page_rows_ * (code_bytes(format_, width_) + scale_bytes(format_, width_)); }
   std::int64_t bytes() const { return static_cast<std::int64_t>(pages_.size()) * page_bytes(); }
+
+  std::int64_t page_rows() const { return page_rows_; }
+  std::int64_t pages() const { return static_cast<std::int64_t>(pages_.size()); }
+  std::span<const std::uint8_t> page(std::int64_t number) const {
+    return {table_[static_cast<std::size_t>(number)], static_cast<std::size_t>(page_bytes())};
+  }
+  std::span<std::uint8_t> add_page();  // behind the others, all zero
 
  private:
   PagedStore(const PagedStore&) = default;

@@ -27,6 +27,7 @@ Sequence Sequence::share() const {
   other.length_ = length_;
   other.reachable_ = reachable_;
   other.published_ = published_;
+  other.text_only_ = text_only_;
   other.rings_ = rings_;
   for (std::size_t s = 0; s < sources_.size(); ++s) other.sources_[s] = sources_[s].share();
   other.class_ = class_;
@@ -61,6 +62,7 @@ void Sequence::commit(const StepState& step) {
   for (std::int64_t row = 0; row < step.rows; ++row) {
     class_[history_slot(length_ + row)] = step.token_class[static_cast<std::size_t>(row)];
     dead_[history_slot(length_ + row)] = step.dead[static_cast<std::size_t>(row)];
+    text_only_ = text_only_ && step.dead[static_cast<std::size_t>(row)] == 0;
   }
   if (step.published >= 0) published_ = step.published;
   length_ += step.rows;

@@ -3,7 +3,9 @@
 // committed, and commits at its end; a step that fails has left no trace that anybody reads.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -25,6 +27,13 @@ struct StepState {
   int published = -1;                         // source that published index keys last, -1 = none in this step (spec 10)
 };
 
+// What a sequence holds besides bytes.
+struct StateNumbers {
+  std::int64_t length = 0;
+  std::int64_t reachable = 0;
+  int published = -1;
+};
+
 class Sequence {
  public:
   static constexpr RowFormat compressed_format = RowFormat::e2m1_e4m3_16;
@@ -43,6 +52,10 @@ class Sequence {
   // Forgets the positions from `length` on. Errc::range when that is further back than the slack: the window is gone.
   // The slack is counted from the greatest length the sequence has had.
   Status truncate(std::int64_t length);
+  std::int64_t reachable() const { return reachable_; }  // the least length that truncate() goes back to
+
+  // Whether every position there has been is one of text. Token ids do not tell one image from another.
+  bool text_only() const { return text_only_; }
 
   PackedRows ring(std::int64_t layer) const { return rings_[static_cast<std::size_t>(layer)].view(); }
 
@@ -73,6 +86,17 @@ class Sequence {
   // Bytes that grow with the sequence, and those that do not.
   std::int64_t page_bytes() const;
   std::int64_t fixed_bytes() const;
+  // Each page: what is given twice, by this sequence or by another, is one page that they share.
+  void each_page(const std::function<void(const void* page, std::int64_t bytes)>& see) const;
+
+  // All that it holds for its committed positions, as bytes in an order that its shape fixes: rings, history, then of
+  // each source inputs and pages. As many bytes as state_bytes() says. Only for sequences of text.
+  StateNumbers numbers() const { return {length_, reachable_, published_}; }
+  void each_part(const std::function<void(std::span<const std::byte>)>& see) const;
+  // One that holds `numbers`, and what `fill` puts into each part. Errors: those of `fill`; Errc::format for numbers or
+  // a history that no sequence of this shape has.
+  static Expected<Sequence> restore(const StateShape& shape, const StateNumbers& numbers,
+                                    const std::function<Status(std::span<std::byte>)>& fill);
 
  private:
   struct Source {
@@ -99,6 +123,7 @@ class Sequence {
   std::int64_t length_ = 0;
   std::int64_t reachable_ = 0;  // what truncate can go back to: the rings have lost what an earlier length would read
   int published_ = -1;
+  bool text_only_ = true;
   std::vector<WindowRing> rings_;
   std::vector<Source> sources_;
   std::vector<std::int32_t> class_;  // ring of history + slack positions

@@ -3,59 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include "kv/test_sequence.h"
 
 namespace cachalot {
 namespace {
-
-// One window layer of 4 positions + 16 of slack, a source of 3 tokens a group and one of 1.
-StateShape small_shape() {
-  StateShape s;
-  s.rings = 1;
-  s.window = 4;
-  s.slack = 16;
-  s.head_dim = 32;
-  s.index_head_dim = 32;
-  s.sources = {{0, 3}, {0, 1}};
-  s.page_tokens = page_tokens_for(s.sources, 4);
-  s.history = 3;
-  return s;
-}
-
-// What a step over `rows` positions leaves: every number says which position it is of.
-struct Leftovers {
-  Leftovers(std::int64_t first, std::int64_t rows)
-      : codes(static_cast<std::size_t>(rows * 32)),
-        scales(static_cast<std::size_t>(rows)),
-        kv(codes.size()),
-        score(codes.size()) {
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const auto p = static_cast<std::uint8_t>(first + r);
-      for (std::int64_t i = 0; i < 32; ++i) {
-        codes[static_cast<std::size_t>(32 * r + i)] = p;
-        kv[static_cast<std::size_t>(32 * r + i)] = static_cast<float>(p);
-        score[static_cast<std::size_t>(32 * r + i)] = -static_cast<float>(p);
-      }
-      scales[static_cast<std::size_t>(r)] = p;
-      token_class.push_back(p);
-      dead.push_back(p % 2);
-    }
-    window = {{WindowRing::format, 32, rows, codes.data(), scales.data()}};
-    group_kv = {kv.data(), nullptr};
-    group_score = {score.data(), nullptr};
-  }
-  StepState state() const {
-    return {static_cast<std::int64_t>(token_class.size()), window, group_kv, group_score, token_class, dead, -1};
-  }
-
-  std::vector<std::uint8_t> codes, scales, dead;
-  std::vector<float> kv, score;
-  std::vector<std::int32_t> token_class;
-  std::vector<PackedRows> window;
-  std::vector<const float*> group_kv, group_score;
-};
-
-void advance(Sequence& s, std::int64_t rows) { s.commit(Leftovers(s.length(), rows).state()); }
 
 void expect_position_everywhere(const Sequence& s, std::int64_t position) {
   const PackedRows ring = s.ring(0);

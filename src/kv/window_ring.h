@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "tensor/packed_rows.h"
@@ -24,6 +25,8 @@ class WindowRing {
   void write(std::int64_t first, const PackedRows& own);
 
   std::int64_t bytes() const { return static_cast<std::int64_t>(bytes_.size()); }
+  std::span<const std::uint8_t> packed() const { return bytes_; }  // as they lie: for who keeps or restores them
+  std::span<std::uint8_t> packed() { return bytes_; }
 
  private:
   std::int64_t scales_at() const { return slots_ * code_bytes(format, head_dim_); }
