@@ -175,7 +175,7 @@ TEST(Draft, EveryPositionOfABlockSeesTheWindowAndTheWholeBlock) {
     Context context;
     Sequence* const one[] = {&sequence};
     const TokenId next[] = {TokenId{5}};
-    ASSERT_TRUE(mini_a().draft(context, one, next, &seen));
+    ASSERT_TRUE(mini_a().draft(context, one, next, {}, &seen));
     std::vector<std::int64_t> want;
     for (std::int64_t p = std::max<std::int64_t>(0, length - c.window_size); p < length + c.dspark_block_size; ++p) {
       want.push_back(p);

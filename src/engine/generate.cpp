@@ -6,7 +6,8 @@
 #include <cmath>
 #include <memory>
 
-#include "engine/stop_strings.h"
+#include "engine/choice.h"
+#include "engine/draft_pause.h"
 
 namespace cachalot {
 namespace {
@@ -21,103 +22,19 @@ Status check_options(const GenerateOptions& options, std::int64_t vocab) {
   return check_stop_strings(options.stop_strings);
 }
 
-// One completion while it grows.
-class Choice {
- public:
-  Choice(const LoadedModel& loaded, const GenerateOptions& options, const GenerateEvents& events, std::int64_t number,
-         Sequence& sequence, Completion& completion)
-      : options_(options),
-        events_(events),
-        number_(number),
-        limit_(loaded.model.config().max_seq_len),
-        sequence_(&sequence),
-        completion_(&completion),
-        sampler_(sampling_of(options, number), loaded.reserved, options.stop_tokens),
-        stream_(loaded.tokenizer, options.special),
-        stops_(options.stop_strings) {}
-
-  Sampler& sampler() { return sampler_; }
-  Sequence* sequence() const { return sequence_; }
-  TokenId newest() const { return completion_->tokens.back().id; }
-  bool ended() const { return ended_; }
-
-  void end(EndReason reason) {
-    give(stops_.push(stream_.finish()));
-    give(stops_.finish());
-    ended_ = true;
-    completion_->end = stops_.found() ? EndReason::stop_string : reason;
-    if (stops_.found()) completion_->stop_string = options_.stop_strings[*stops_.found()];
-  }
-
-  // Draws the token behind the sequence from its row of logits.
-  Status draw(std::span<const float> logits, SamplerScratch& scratch) {
-    if (std::ranges::any_of(logits, [](float l) { return std::isnan(l); })) {
-      return fail(
-          Errc::range,
-          "the logits at position {} are not numbers: the weights are damaged (`cachalot verify MODEL --values` "
-          "finds such) or a computation is wrong",
-          sequence_->length() - 1);
-    }
-    const Position position{sequence_->length()};
-    const auto id = sampler_.sample(logits, position, scratch);
-    if (!id) return fail(id.error().code, "position {}: {}", raw(position), id.error().message);
-    sampler_.push(*id);
-    GeneratedToken token{.id = *id, .position = position, .choice = number_, .top = {}};
-    if (options_.logprobs > 0) {
-      Logprobs found = logprobs(logits, *id, options_.logprobs);
-      token.logprob = found.chosen;
-      token.top = std::move(found.top);
-    }
-    completion_->tokens.push_back(std::move(token));
-    return take(completion_->tokens.back());
-  }
-
- private:
-  static SamplingOptions sampling_of(const GenerateOptions& options, std::int64_t number) {
-    SamplingOptions sampling = options.sampling;
-    sampling.choice += static_cast<std::uint32_t>(number);
-    return sampling;
-  }
-
-  Status take(const GeneratedToken& token) {
-    if (events_.token) events_.token(token);
-    const bool stop = std::ranges::find(options_.stop_tokens, token.id) != options_.stop_tokens.end();
-    if (!stop) {
-      auto piece = stream_.push(token.id);
-      if (!piece) return tl::unexpected(piece.error());
-      give(stops_.push(*piece, sampler_.made() > options_.sampling.min_tokens));
-    }
-    if (stop || stops_.found()) {
-      end(EndReason::stop);
-    } else if (events_.enough && events_.enough(token)) {
-      end(EndReason::enough);
-    } else if (sequence_->length() == limit_) {
-      end(EndReason::context);
-    } else if (sampler_.made() >= options_.max_tokens) {
-      end(EndReason::length);
-    }
-    return {};
-  }
-
-  void give(const std::string& text) {
-    if (text.empty()) return;
-    completion_->text += text;
-    if (events_.text) events_.text(number_, text);
-  }
-
-  const GenerateOptions& options_;
-  const GenerateEvents& events_;
-  std::int64_t number_;
-  std::int64_t limit_;
-  Sequence* sequence_;
-  Completion* completion_;
-  Sampler sampler_;
-  TextStream stream_;
-  StopStrings stops_;
-  bool ended_ = false;
-};
+std::int64_t tokens_made(const Generation& generation) {
+  std::int64_t n = 0;
+  for (const Completion& c : generation.choices) n += static_cast<std::int64_t>(c.tokens.size());
+  return n;
+}
 
 }  // namespace
+
+double DraftCounts::accepted_per_round() const {
+  std::int64_t all = 0;
+  for (const std::int64_t n : accepted) all += n;
+  return drafted_rounds == 0 ? 0 : static_cast<double>(all) / static_cast<double>(drafted_rounds);
+}
 
 const char* name(EndReason reason) {
   switch (reason) {
@@ -176,40 +93,69 @@ Expected<Generation> generate(const LoadedModel& loaded, Context& context, Seque
   result.prompt_seconds = seconds_since(start);
   if (options.max_tokens <= 0) return result;
 
+  const auto vocab = static_cast<std::size_t>(model.config().vocab_size);
   start = std::chrono::steady_clock::now();
   std::vector<Sequence> others;  // of choices 1 on
   for (std::int64_t c = 1; c < options.choices; ++c) others.push_back(sequence.share());
   std::vector<TokenId> before = options.before;
   before.insert(before.end(), prompt.begin(), prompt.end());
+  SamplerScratch scratch;
   std::vector<std::unique_ptr<Choice>> running;
   for (std::size_t c = 0; c < result.choices.size(); ++c) {
     running.push_back(std::make_unique<Choice>(loaded, options, events, static_cast<std::int64_t>(c),
-                                               c == 0 ? sequence : others[c - 1], result.choices[c]));
-    running.back()->sampler().start(before);
+                                               c == 0 ? sequence : others[c - 1], result.choices[c], before, scratch));
   }
-  SamplerScratch scratch;
-  const auto vocab = static_cast<std::size_t>(model.config().vocab_size);
-  for (bool behind_prompt = true; !running.empty(); behind_prompt = false) {
-    bool stop = interrupted();  // also where no step comes first
-    if (!stop && !behind_prompt) {
-      sequences.clear();
-      rows.clear();
-      for (std::size_t r = 0; r < running.size(); ++r) {
-        sequences.push_back(running[r]->sequence());
-        rows.push_back({.sequence = static_cast<std::int32_t>(r), .token = running[r]->newest(), .wants_logits = true});
-      }
-      const Status ran = model.forward(context, {sequences, rows, nullptr, stopped}, logits);
-      stop = !ran && ran.error().code == Errc::stopped;
-      if (!ran && !stop) return tl::unexpected(ran.error());
+  const auto end_all = [&] {
+    for (auto& choice : running) choice->end(EndReason::interrupted);
+    result.decode_seconds = seconds_since(start);
+    return result;
+  };
+  if (interrupted()) return end_all();
+  for (auto& choice : running) {  // all choices begin with the one row behind the prompt
+    if (Status drawn = choice->draw(logits, Position{sequence.length()}); !drawn) return tl::unexpected(drawn.error());
+  }
+  std::erase_if(running, [](const auto& choice) { return choice->ended(); });
+
+  const Drafting& drafting = options.drafting;
+  const std::int64_t most = drafting.source == nullptr ? 0 : std::min(drafting.count, drafting.source->block());
+  DraftPause pause;
+  std::vector<DraftRequest> requests;
+  while (!running.empty()) {
+    if (interrupted()) return end_all();
+    const auto round_start = std::chrono::steady_clock::now();
+    requests.clear();
+    const bool may_draft = !drafting.pauses || pause.draft_next();
+    for (auto& choice : running) requests.push_back(choice->ask(may_draft ? most : 0));
+    const bool drafts = std::ranges::any_of(requests, [](const DraftRequest& r) { return r.count > 0; });
+    if (drafts) {
+      const Status drafted = drafting.source->draft(context, requests);
+      for (std::size_t r = 0; r < running.size(); ++r) running[r]->answered(requests[r]);
+      if (!drafted) return tl::unexpected(drafted.error());
     }
-    if (stop) {
-      for (auto& choice : running) choice->end(EndReason::interrupted);
-      break;
+    sequences.clear();
+    rows.clear();
+    for (std::size_t r = 0; r < running.size(); ++r) {
+      sequences.push_back(running[r]->sequence());
+      const auto add = [&](TokenId id) {
+        rows.push_back({.sequence = static_cast<std::int32_t>(r), .token = id, .wants_logits = true});
+      };
+      add(requests[r].next);
+      std::ranges::for_each(requests[r].drafts, add);
     }
-    for (std::size_t r = 0; r < running.size(); ++r) {  // all choices begin with the one row behind the prompt
-      const auto row = std::span<const float>(logits).subspan(behind_prompt ? 0 : r * vocab, vocab);
-      if (Status drawn = running[r]->draw(row, scratch); !drawn) return tl::unexpected(drawn.error());
+    if (Status ran = model.forward(context, {sequences, rows, nullptr, stopped}, logits); !ran) {
+      if (ran.error().code == Errc::stopped) return end_all();
+      return tl::unexpected(ran.error());
     }
+    const std::int64_t made_before = tokens_made(result);
+    std::span<const float> left = logits;
+    for (std::size_t r = 0; r < running.size(); ++r) {
+      const std::size_t own = (1 + requests[r].drafts.size()) * vocab;
+      if (Status taken = running[r]->take_round(requests[r].drafts, left.first(own), result.drafts); !taken)
+        return tl::unexpected(taken.error());
+      left = left.subspan(own);
+    }
+    ++(drafts ? result.drafts.drafted_rounds : result.drafts.plain_rounds);
+    pause.note(drafts, tokens_made(result) - made_before, seconds_since(round_start));
     std::erase_if(running, [](const auto& choice) { return choice->ended(); });
   }
   result.decode_seconds = seconds_since(start);

@@ -27,6 +27,15 @@ enum class EndReason {
 };
 const char* name(EndReason reason);
 
+class DraftSource;
+
+// Drafts behind each token, checked in the forward that runs it (draft_source.h): they change the speed, never a bit.
+struct Drafting {
+  DraftSource* source = nullptr;  // null: none
+  std::int64_t count = 0;         // a round, at most; more than the source's block is its block
+  bool pauses = false;            // while drafting is measured to be slower (draft_pause.h)
+};
+
 struct GenerateOptions {
   std::int64_t max_tokens = 256;  // of each choice
   SamplingOptions sampling{};     // choice c draws as `sampling.choice + c`
@@ -39,6 +48,7 @@ struct GenerateOptions {
   SpecialTokens special = SpecialTokens::skip;  // in the text
   std::int64_t logprobs = 0;                    // how many of the most likely tokens to report per step
   std::int64_t chunk = 256;  // prompt rows a step; changes speed and scratch, not a bit of the result
+  Drafting drafting{};
 };
 
 struct GeneratedToken {
@@ -66,8 +76,21 @@ struct Completion {
   std::string stop_string;  // the one that ended it
 };
 
+// A round is a step behind the prompt's: each choice runs its newest token and the drafts behind it.
+struct DraftCounts {
+  std::int64_t drafted_rounds = 0, plain_rounds = 0;
+  std::vector<std::int64_t> proposed, accepted;  // by place in the block, over all choices
+
+  double accepted_per_round() const;  // of drafted rounds
+  void add_proposed(std::size_t drafts) {
+    if (drafts > proposed.size()) proposed.resize(drafts), accepted.resize(drafts);
+    for (std::size_t i = 0; i < drafts; ++i) ++proposed[i];
+  }
+};
+
 struct Generation {
   std::vector<Completion> choices;  // as many as were asked for
+  DraftCounts drafts;
   double prompt_seconds = 0;
   double decode_seconds = 0;
 };

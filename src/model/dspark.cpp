@@ -15,7 +15,7 @@ void Model::seed_drafts(Pass& pass, ConstValues<2> main_hidden) const {
 }
 
 Expected<Drafts> Model::draft(Context& context, std::span<Sequence* const> sequences, std::span<const TokenId> next,
-                              Observer* observer) const {
+                              const ChooseDraft& choose, Observer* observer) const {
   check(options_.drafts && weights_.draft.has_value(),
         "draft() needs a model with draft stages, loaded with drafts on");
   check(sequences.size() == next.size(), "draft() takes one token per sequence");
@@ -23,14 +23,14 @@ Expected<Drafts> Model::draft(Context& context, std::span<Sequence* const> seque
     if (Status good = check_token(t); !good) return tl::unexpected(good.error());
   }
   try {
-    return draft_blocks(context, sequences, next, observer);
+    return draft_blocks(context, sequences, next, choose, observer);
   } catch (const std::bad_alloc&) {
     return fail(Errc::memory, "drafts for {} sequences: not enough memory for their scratch", sequences.size());
   }
 }
 
 Drafts Model::draft_blocks(Context& context, std::span<Sequence* const> sequences, std::span<const TokenId> next,
-                           Observer* observer) const {
+                           const ChooseDraft& choose, Observer* observer) const {
   const Config& c = config();
   const std::int64_t block = c.dspark_block_size;
   const auto batch = static_cast<std::int64_t>(sequences.size());
@@ -56,21 +56,30 @@ Drafts Model::draft_blocks(Context& context, std::span<Sequence* const> sequence
   // Left to right: each position's logits take in the token drafted before it.
   Drafts drafts;
   drafts.block = block;
+  drafts.ids.assign(static_cast<std::size_t>(batch * (1 + block)), TokenId{-1});
   drafts.confidence.resize(static_cast<std::size_t>(batch * block));
   const Backend& ops = *options_.backend;
   for (std::int64_t b = 0; b < batch; ++b) {
     std::int64_t token = raw(next[static_cast<std::size_t>(b)]);
-    drafts.ids.push_back(TokenId{static_cast<std::int32_t>(token)});
-    for (std::int64_t r = b * block; r < (b + 1) * block; ++r) {
+    TokenId* const ids = drafts.ids.data() + b * (1 + block);
+    ids[0] = TokenId{static_cast<std::int32_t>(token)};
+    for (std::int64_t i = 0; i < block; ++i) {
+      const std::int64_t r = b * block + i;
       const Values<2> embedding = pass.lookup(w.markov_embed, View<const std::int64_t, 2>(&token, {1, 1}));
       const View<float, 2> row = logits.part(r, 1);
       ops.markov_head(context, {embedding, w.markov_head, row});
       ops.confidence_head(context, {folded.part(r, 1), embedding, w.confidence_proj,
                                     View<float, 1>(&drafts.confidence[static_cast<std::size_t>(r)], {1})});
-      std::int32_t best = 0;
-      ops.argmax(context, {row, View<std::int32_t, 1>(&best, {1})});
-      token = best;
-      drafts.ids.push_back(TokenId{best});
+      if (choose) {
+        const std::optional<TokenId> chosen = choose(b, i, row[0].span());
+        if (!chosen) break;
+        ids[1 + i] = *chosen;
+      } else {
+        std::int32_t best = 0;
+        ops.argmax(context, {row, View<std::int32_t, 1>(&best, {1})});
+        ids[1 + i] = TokenId{best};
+      }
+      token = raw(ids[1 + i]);
     }
   }
   drafts.logits.assign(logits.data(), logits.data() + logits.size());

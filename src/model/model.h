@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -48,10 +49,14 @@ struct Step {
   const std::function<bool()>* stopped = nullptr;  // asked before every layer; true ends the step with Errc::stopped
 };
 
+// Chooses the draft number `draft` of a sequence from its logits [vocab]; none ends that sequence's drafts.
+using ChooseDraft =
+    std::function<std::optional<TokenId>(std::int64_t sequence, std::int64_t draft, std::span<const float> logits)>;
+
 // One draft block (spec 6) per sequence.
 struct Drafts {
   std::int64_t block = 0;
-  std::vector<TokenId> ids;       // [sequences, 1 + block]: the given token, then the drafts
+  std::vector<TokenId> ids;       // [sequences, 1 + block]: the given token, then the drafts; -1 from where they ended
   std::vector<float> logits;      // [sequences, block, vocab]
   std::vector<float> confidence;  // [sequences, block]
 };
@@ -89,10 +94,10 @@ class Model {
   Status forward(Context& context, const Step& step, std::vector<float>& logits) const;
 
   // Drafts what may follow `next` (one token per sequence, chosen after its last committed position). Changes no
-  // sequence. Greedy: the draft of a position is its most likely token. Errors: a token outside the vocabulary, and
-  // Errc::memory.
+  // sequence. Without `choose` the draft of a position is its most likely token. Errors: a token outside the
+  // vocabulary, and Errc::memory.
   Expected<Drafts> draft(Context& context, std::span<Sequence* const> sequences, std::span<const TokenId> next,
-                         Observer* observer = nullptr) const;
+                         const ChooseDraft& choose = {}, Observer* observer = nullptr) const;
 
  private:
   Model(Checkpoint checkpoint, ModelWeights weights, const ModelOptions& options);
@@ -103,7 +108,7 @@ class Model {
   View<const std::int32_t, 2> ngram_classes(Context& context, const Pass& pass,
                                             std::span<const std::int32_t> token_class) const;
   Drafts draft_blocks(Context& context, std::span<Sequence* const> sequences, std::span<const TokenId> next,
-                      Observer* observer) const;
+                      const ChooseDraft& choose, Observer* observer) const;
   void seed_drafts(Pass& pass, ConstValues<2> main_hidden) const;
 
   Checkpoint checkpoint_;
