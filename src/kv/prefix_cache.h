@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// States of sequences to go on from: a prompt that begins as an earlier one runs only what is new in it, and gets the
+// same bits (ARCHITECTURE.md, idea 4).
+//
+// A snapshot is the ids of the positions [0, s) and a sequence of length s: a copy of the rings, and pages shared with
+// whoever else holds them. It serves every beginning in [s - slack, s], as far back as the sequence can be truncated.
+//
+// Who looks a prompt up gets a share of its own, which nobody else writes to; so a snapshot may be evicted while a
+// request that began from it still runs. Not thread-safe: one owner, the one that decides what runs.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/ids.h"
+#include "kv/checksum.h"
+#include "kv/sequence.h"
+
+namespace cachalot {
+
+// Why a snapshot was taken; a later one is worth more.
+enum class SnapshotKind : std::uint8_t {
+  periodic,  // within a prompt, at a multiple of snapshot_every
+  header,    // behind the header of a prompt's last turn: where pruned reasoning makes the next prompt another
+  end,       // at a request's end
+};
+const char* name(SnapshotKind kind);
+
+struct PrefixCacheOptions {
+  std::int64_t budget = std::int64_t{1} << 30;  // bytes of all snapshots; a page that several share counts once
+  std::int64_t snapshot_every = 512;            // positions from one periodic snapshot to the next
+  // What else the bits of a state hang on, such as the backend: only for who puts states in to compare.
+  std::string mode{};
+  std::uint64_t (*hash)(std::uint64_t before, TokenId next) = chain_hash;
+};
+
+struct PrefixCacheStats {
+  std::int64_t entries = 0, bytes = 0;     // now
+  std::int64_t hits = 0, misses = 0;       // of find()
+  std::int64_t cached_tokens = 0;          // of all hits
+  std::int64_t evictions = 0;              // for want of room
+  std::int64_t thinned = 0;                // periodic ones, as newer ones came
+  std::int64_t too_large = 0, images = 0;  // not kept: larger than the budget; ids do not tell its images apart
+};
+
+class PrefixCache {
+ public:
+  explicit PrefixCache(const PrefixCacheOptions& options = {}) : options_(options) {}
+
+  const PrefixCacheOptions& options() const { return options_; }
+
+  // The longest beginning of `prompt` that some snapshot can be truncated to, less than all of it: its last token gives
+  // the logits. The sequence has its length, and every bit of a sequence that ran these tokens.
+  std::optional<Sequence> find(std::span<const TokenId> prompt);
+
+  // Keeps a share of `sequence`, which has committed exactly `ids`. One with the same ids is refreshed.
+  //
+  // Of the periodic snapshots that `ids` continue those remain whose distance from its end is at most 8 *
+  // snapshot_every; of older ones, every second up to twice that, every fourth up to four times, and so on: about
+  // 8 + 4 log2(positions / (8 * snapshot_every)) of them in all. Those that were hit more than once stay.
+  //
+  // Where the budget is passed, snapshots go: first those that a newer one continues and that were hit at most once
+  // (a conversation needs its newest end, and its newest header), then the others; of each kind the one that was used
+  // longest ago first. `sequence` itself stays, unless it alone is larger than the budget: then it is not kept.
+  void insert(std::span<const TokenId> ids, const Sequence& sequence, SnapshotKind kind);
+
+  void clear();
+  const PrefixCacheStats& stats() const { return stats_; }
+
+ private:
+  struct Entry {
+    std::vector<TokenId> ids;
+    Sequence sequence;
+    SnapshotKind kind;
+    std::uint64_t reach_hash;  // of the ids that it can be truncated to
+    std::int64_t hits = 0;
+    bool continued = false;  // by a newer snapshot that makes up for it
+
+    std::int64_t length() const { return static_cast<std::int64_t>(ids.size()); }
+    bool passed_over() const { return continued && hits <= 1; }
+  };
+  using Place = std::list<Entry>::iterator;
+  struct Match {
+    Place entry;
+    std::int64_t length;  // of the common beginning
+  };
+
+  // Snapshots that have something of the beginning of `ids` in reach, and how much of it.
+  std::vector<Match> matches(std::span<const TokenId> ids);
+  void count(const Entry& entry, std::int64_t sign);
+  void drop(Place entry);
+  void continue_with(std::span<const Match> earlier, std::int64_t length, SnapshotKind kind);
+  void make_room();
+
+  PrefixCacheOptions options_;
+  std::list<Entry> entries_;  // the one used last comes first
+  std::unordered_multimap<std::uint64_t, Place> by_reach_;
+  std::unordered_map<const void*, std::int64_t> page_holders_;  // snapshots per page
+  PrefixCacheStats stats_;
+};
+
+}  // namespace cachalot
