@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder of snapshots, so that a prompt's beginning need not be run again by the next process. Only what a later
+// request is likely to begin with goes there: snapshots of kind `header` and `end`. Periodic ones stay in memory.
+//
+// Nothing in the folder is ever trusted or needed: what is damaged, cut or of another model or version is a miss, told
+// in one line and never an error. Several processes may use one folder: a file appears whole, under its own name, and
+// one that vanishes is a miss.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/expected.h"
+#include "kv/snapshot_file.h"
+#include "kv/stored_snapshots.h"
+
+namespace cachalot {
+
+struct PrefixStoreOptions {
+  std::filesystem::path folder;
+  SnapshotKey key;
+  StateShape shape;
+  std::int64_t budget = std::int64_t{1} << 30;   // bytes of all snapshots in the folder, whosever they are
+  std::function<void(std::string_view)> tell{};  // what was dropped, and why
+};
+
+class PrefixStore {
+ public:
+  // Makes the folder, for its owner alone, where there is none. Errors: Errc::io.
+  static Expected<PrefixStore> open(PrefixStoreOptions options);
+
+  struct Found {
+    std::vector<TokenId> ids;  // of all of the sequence
+    Sequence sequence;
+    SnapshotKind kind;
+    std::int64_t length;  // of the beginning of the prompt that it can be truncated to
+  };
+  // The snapshot that serves the longest beginning of `prompt`, less than all of it and more than `longer_than` tokens.
+  std::optional<Found> find(std::span<const TokenId> prompt, std::int64_t longer_than);
+
+  // Keeps it; one that is there already was used just now. Where the budget is passed, snapshots go that were used
+  // longest ago, but not this one. One that alone is larger than the budget, has images, was replayed, or is periodic
+  // is not kept. Errors: Errc::io.
+  Status save(std::span<const TokenId> ids, const Sequence& sequence, SnapshotKind kind);
+
+  const PrefixStoreOptions& options() const { return options_; }
+
+ private:
+  explicit PrefixStore(PrefixStoreOptions options);
+
+  std::optional<Found> load(const StoredSnapshot& snapshot, std::span<const TokenId> prompt, std::int64_t longer_than);
+  void drop(const StoredSnapshot& snapshot, const Error& why);
+  void make_room(const std::filesystem::path& newest);
+
+  PrefixStoreOptions options_;
+  std::uint64_t key_hash_;
+  std::set<std::filesystem::path> passed_over_;  // told once that they are of no use
+};
+
+}  // namespace cachalot
