@@ -13,6 +13,7 @@
 #include "cli/chat_command.h"
 #include "cli/inspect_command.h"
 #include "cli/make_checkpoint_command.h"
+#include "cli/perplexity_command.h"
 #include "cli/plan_command.h"
 #include "cli/render_command.h"
 #include "cli/run_command.h"
@@ -50,6 +51,7 @@ int main(int argc, char** argv) {
   add_tokenize_command(app, exit_code);
   add_render_command(app, exit_code);
   add_inspect_command(app, exit_code);
+  add_perplexity_command(app, exit_code);
   add_plan_command(app, exit_code);
   add_verify_command(app, exit_code);
   add_bench_command(app, exit_code);

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/perplexity_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/mapped_file.h"
+#include "cli/model_options.h"
+#include "cli/option_checks.h"
+#include "cli/terminal.h"
+#include "engine/perplexity.h"
+
+namespace cachalot {
+namespace {
+
+struct PerplexityFlags {
+  ModelFlags model;
+  std::string first, second;  // arguments as they stand: the file alone, or the model before it
+  std::optional<std::int64_t> context, limit;
+  std::int64_t chunk = PerplexityOptions{}.chunk;
+  bool json = false;
+};
+
+// Which of the arguments is the file; the other one, if there is one, is the model.
+Expected<std::string> file_of(PerplexityFlags& flags) {
+  if (flags.first.empty()) return fail(Errc::usage, "give a file with the text to score, or - for standard input");
+  if (flags.second.empty()) return flags.first;
+  if (!flags.model.model.empty()) {
+    return fail(Errc::usage, "the model is named twice: {} before the file, and {} by --model", flags.first,
+                flags.model.model);
+  }
+  flags.model.model = flags.first;
+  return flags.second;
+}
+
+// Read as soon as the file is named, so that a wrong name is told before a model is loaded.
+struct Text {
+  std::string name;
+  std::string input;  // of standard input
+  std::optional<MappedFile> file;
+  std::string_view view() const { return file ? file->text() : std::string_view(input); }
+};
+
+Expected<Text> read_text(const std::string& file) {
+  std::error_code none;
+  if (file == "-") {
+    auto input = read_input();
+    if (!input) return tl::unexpected(input.error());
+    return Text{"standard input", std::move(*input), std::nullopt};
+  }
+  if (std::filesystem::is_directory(file, none)) {
+    return fail(Errc::io,
+                "{} is a folder, expected a file of text; where a model is named, its folder comes first: cachalot "
+                "perplexity MODEL FILE",
+                file);
+  }
+  auto mapped = MappedFile::open(file);
+  if (!mapped) return tl::unexpected(mapped.error());
+  return Text{file, {}, std::move(*mapped)};
+}
+
+// "1,234,567"
+std::string grouped(std::int64_t number) {
+  const std::string digits = fmt::format("{}", number);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+std::int64_t per_second(const TextScore& score) {
+  return score.seconds > 0 ? static_cast<std::int64_t>(static_cast<double>(score.tokens) / score.seconds) : 0;
+}
+
+Expected<int> run(PerplexityFlags& flags) {
+  const auto file = file_of(flags);
+  if (!file) return tl::unexpected(file.error());
+  std::optional<Text> text;
+  if (auto read = read_text(*file); read) {
+    text = std::move(*read);
+  } else {
+    return tl::unexpected(read.error());
+  }
+  auto loaded = load_model(flags.model, {.all_logits = true});
+  if (!loaded) return tl::unexpected(loaded.error());
+  const Model& model = loaded->model;
+  PerplexityOptions options{.context = flags.context.value_or(default_window(model.config())), .chunk = flags.chunk};
+  if (Status good = check_perplexity(options, model.config()); !good)
+    return fail(good.error().code, "--context: {}", good.error().message);
+  // The released quirk is defined for one whole prompt and then single steps (spec 10).
+  if (model.options().index_keys == IndexKeys::published_slot) options.chunk = std::numeric_limits<std::int64_t>::max();
+
+  const auto ids = tokens_to_score(loaded->tokenizer, text->view());
+  if (!ids) return fail(ids.error().code, "{}: {}", text->name, ids.error().message);
+  text.reset();
+  std::span<const TokenId> tokens(*ids);
+  if (flags.limit && static_cast<std::uint64_t>(*flags.limit) < tokens.size())
+    tokens = tokens.first(static_cast<std::size_t>(*flags.limit));
+  catch_interrupts();  // not before: while standard input is waited for, Ctrl-C ends the program at once
+
+  Context context(flags.model.threads);
+  const MemoryRequest request = memory_to_score(options, static_cast<std::int64_t>(tokens.size()));
+  if (Status fits = set_aside(*loaded, context, request, machine_of(flags.model.memory)); !fits)
+    return tl::unexpected(fits.error());
+  Progress progress;
+  PerplexityEvents events;
+  events.scored = [&](const TextScore& so_far) {
+    progress.show(fmt::format("bits per byte {:.4f}", so_far.bits_per_byte()), so_far.tokens, so_far.all_tokens);
+  };
+  events.interrupted = interrupted;
+  const auto score = score_tokens(*loaded, context, tokens, options, events);
+  progress.clear();
+  if (!score) return tl::unexpected(score.error());
+  if (score->tokens == 0) return fail(Errc::stopped, "interrupted before anything was scored");
+  print_out(flags.json ? score_json(*score, options.context).dump() + "\n" : shown_score(*score, options.context));
+  std::fflush(stdout);
+  return score->complete() ? 0 : 1;
+}
+
+}  // namespace
+
+std::string shown_score(const TextScore& score, std::int64_t context) {
+  return fmt::format(
+      "{}bits per byte {:.4f}   perplexity {:.2f} per token, {:.4f} nats per token\n"
+      "{} tokens of {} bytes ({:.2f} bytes a token) in {:.1f} s ({} tokens/s), windows of {} tokens\n",
+      score.complete() ? ""
+                       : fmt::format("incomplete: interrupted after {} of {} tokens\n", grouped(score.tokens),
+                                     grouped(score.all_tokens)),
+      score.bits_per_byte(), score.perplexity(), score.nats_per_token(), grouped(score.tokens), grouped(score.bytes),
+      score.bytes_per_token(), score.seconds, grouped(per_second(score)), grouped(context));
+}
+
+Json score_json(const TextScore& score, std::int64_t context) {
+  return Json::object({{"complete", score.complete()},
+                       {"bits_per_byte", score.bits_per_byte()},
+                       {"perplexity", score.perplexity()},
+                       {"nats_per_token", score.nats_per_token()},
+                       {"nats", score.nats},
+                       {"tokens", score.tokens},
+                       {"bytes", score.bytes},
+                       {"tokens_to_score", score.all_tokens},
+                       {"context", context},
+                       {"seconds", score.seconds},
+                       {"tokens_per_second", per_second(score)}});
+}
+
+void add_perplexity_command(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("perplexity", "Tell how well a model predicts a text, in bits per byte");
+  auto flags = std::make_shared<PerplexityFlags>();
+  command
+      ->add_option("model", flags->first,
+                   "folder of the checkpoint; may be left out, a single argument is the file and the model then that "
+                   "of --model")
+      ->check(not_empty());
+  command->add_option("file", flags->second, "the text, in UTF-8; - is standard input")->check(not_empty());
+  add_model_flags(*command, flags->model);
+  command
+      ->add_option("--context", flags->context,
+                   "tokens of a window, the one it starts with included (default: 2048, or the model's context where "
+                   "that is less)")
+      ->transform(whole_number(2, std::uint64_t{1} << 40));
+  command->add_option("--limit", flags->limit, "score the first tokens of the text only; bytes are then those of these")
+      ->transform(whole_number(1, std::uint64_t{1} << 40));
+  command->add_option("--chunk", flags->chunk, "rows run at once; changes speed and memory, never the result")
+      ->transform(whole_number(1, std::uint64_t{1} << 24))
+      ->capture_default_str();
+  command->add_flag("--json", flags->json,
+                    "write one JSON object: complete, bits_per_byte, perplexity, nats_per_token, nats, tokens, bytes, "
+                    "tokens_to_score, context, seconds, tokens_per_second");
+  command->footer(
+      "The text is tokenized as a whole, and nothing in it becomes a special token. Its tokens are cut into windows;\n"
+      "each is run by itself behind a begin-of-sentence token, so every token is scored once, by what stands before\n"
+      "it in its window. (Where the config names no such token, a window starts with the token before it, and the\n"
+      "first token of the text is neither scored nor counted.) Bits per byte can be compared between models of\n"
+      "different tokenizers, perplexity per token and nats can't.\n"
+      "Ctrl-C ends it with the score of what was done so far, marked as incomplete, and exit code 1.\n"
+      "Example: cachalot perplexity models/demo README.md\n"
+      "         cachalot perplexity README.md --context 512 --limit 1000 --json\n"
+      "         zcat text.gz | cachalot perplexity models/demo -");
+  command->callback([flags, &exit_code] {
+    auto code = run(*flags);
+    exit_code = code ? *code : report(code.error());
+  });
+}
+
+}  // namespace cachalot

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "base/json.h"
+#include "engine/perplexity.h"
+
+namespace cachalot {
+
+// cachalot perplexity: how well a model predicts a text, in bits per byte.
+void add_perplexity_command(CLI::App& app, int& exit_code);
+
+// A score in two lines, behind one that says so where it is incomplete; and as JSON. `context`: tokens of a window.
+std::string shown_score(const TextScore& score, std::int64_t context);
+Json score_json(const TextScore& score, std::int64_t context);
+
+}  // namespace cachalot
