@@ -14,6 +14,7 @@
 #include "cli/chat_file.h"
 #include "cli/chat_input.h"
 #include "cli/chat_session.h"
+#include "cli/draft_options.h"
 #include "cli/line_editor.h"
 #include "cli/model_options.h"
 #include "cli/option_checks.h"
@@ -28,6 +29,7 @@ namespace {
 struct ChatFlags {
   ModelFlags model;
   SamplingFlags sampling;
+  DraftFlags drafts;
   GenerateOptions generate{.max_tokens = 2048};
   std::string system, tools;
   std::string thinking = "on", effort = "high";
@@ -45,9 +47,11 @@ class Answering {
     const std::int64_t positions =
         std::min(sequence.length() + static_cast<std::int64_t>(prompt.size()) + options.max_tokens,
                  loaded_.model.config().max_seq_len);
-    const MemoryRequest request{.context = positions,
-                                .chunk = std::min(options.chunk, positions),
-                                .sequences = 2};  // one of them is the end of the prompt, to come back to
+    const MemoryRequest request{
+        .context = positions,
+        .chunk = std::min(options.chunk, positions),
+        .sequences = 2,
+        .drafts = flags_.drafts.wanted()};  // one of them is the end of the prompt, to come back to
     if (positions > set_aside_) {
       if (Status fits = set_aside(loaded_, context_, request, machine_of(flags_.model.memory)); !fits)
         return tl::unexpected(fits.error());
@@ -137,13 +141,19 @@ Expected<int> chat(ChatFlags& flags) {
   }
   auto beginning = beginning_of(flags);
   if (!beginning) return tl::unexpected(beginning.error());
-  auto loaded = load_model(flags.model, {.context = flags.generate.max_tokens + 1, .sequences = 2});
+  auto loaded = load_model(flags.model,
+                           {.context = flags.generate.max_tokens + 1, .sequences = 2, .drafts = flags.drafts.wanted()});
   if (!loaded) return tl::unexpected(loaded.error());
   const Config& config = loaded->model.config();
   if (Status set = set_sampling(flags.sampling, config.vocab_size, flags.generate); !set)
     return tl::unexpected(set.error());
   if (config.eos_token_id >= 0)
     flags.generate.stop_tokens.push_back(TokenId{static_cast<std::int32_t>(config.eos_token_id)});
+
+  std::optional<DraftStages> stages;
+  const auto drafting = drafting_of(flags.drafts, *loaded, stages);
+  if (!drafting) return tl::unexpected(drafting.error());
+  flags.generate.drafting = *drafting;
 
   Answering answering(*loaded, flags);
   auto conversation = Conversation::start(*loaded, std::ref(answering), *options);
@@ -216,6 +226,7 @@ void add_chat_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   add_model_flags(*command, flags->model);
   add_sampling_flags(*command, flags->sampling);
+  add_draft_flag(*command, flags->drafts);
   command->footer(
       "Where standard input is no terminal, each line of it is a turn (or a tool's result, or a command), and the\n"
       "answers go to standard output. A line that ends with \\ goes on in the next; \"\"\" begins and ends a text of\n"

@@ -9,6 +9,7 @@
 
 #include "base/byte_text.h"
 #include "cli/chat_file.h"
+#include "cli/draft_options.h"
 #include "tokenizer/utf8.h"
 
 namespace cachalot {
@@ -175,6 +176,8 @@ void ChatSession::stats(const std::string&) {
   std::string text;
   if (last_.answers > 0) text += lines("last answer", last_);
   if (all_.answers > 1) text += lines(fmt::format("all {}", all_.answers).c_str(), all_);
+  if (const std::string drafts = draft_text(all_.drafts); !drafts.empty())
+    text += fmt::format("{:<13} {}\n", "drafts", drafts);
   text += fmt::format("{:<13} {} messages, {} of {} tokens of context used; thinking {}\n", "conversation",
                       conversation_.messages().size(), last_.prompt + last_.tokens, conversation_.context_tokens(),
                       thinking_text(conversation_.options().chat));
@@ -270,6 +273,7 @@ void ChatSession::Totals::add(const Answer& answer) {
   tokens += answer.tokens;
   prompt_seconds += answer.prompt_seconds;
   decode_seconds += answer.decode_seconds;
+  drafts.add(answer.drafts);
 }
 
 }  // namespace cachalot

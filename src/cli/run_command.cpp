@@ -15,6 +15,7 @@
 #include "base/byte_text.h"
 #include "base/json.h"
 #include "base/process_memory.h"
+#include "cli/draft_options.h"
 #include "cli/model_options.h"
 #include "cli/option_checks.h"
 #include "cli/sampling_options.h"
@@ -37,6 +38,7 @@ struct RunFlags {
   bool ignore_eos = false;
   bool has_choices = false;
   SamplingFlags sampling;
+  DraftFlags drafts;
   GenerateOptions generate;
 };
 
@@ -127,6 +129,7 @@ Json result_json(const RunFlags& flags, std::span<const TokenId> prompt, const G
                                    {"tokens", tokens_of(result)},
                                    {"prompt_seconds", result.prompt_seconds},
                                    {"decode_seconds", result.decode_seconds},
+                                   {"drafts", draft_json(result.drafts)},
                                    {"state_fixed_bytes", memory.state_fixed},
                                    {"state_page_bytes", memory.state_pages},
                                    {"scratch_bytes", memory.scratch},
@@ -146,6 +149,8 @@ void print_stats(std::span<const TokenId> prompt, const Generation& result, cons
   print_error(fmt::format("decode  {} tokens in {:.2f} s ({:.1f} tokens/s), ended by {}\n", tokens_of(result),
                           result.decode_seconds, rate(tokens_of(result), result.decode_seconds),
                           fmt::join(ends, ", ")));
+  if (const std::string drafts = draft_text(result.drafts); !drafts.empty())
+    print_error(fmt::format("drafts  {}\n", drafts));
   print_error(fmt::format("state   {} bytes fixed, {} in pages; scratch at most {} bytes\n", memory.state_fixed,
                           memory.state_pages, memory.scratch));
   print_error(fmt::format("memory  at most {} of its own, {} of mapped files\n", byte_text(memory.peak.anonymous),
@@ -165,12 +170,17 @@ Expected<int> run(RunFlags& flags) {
   std::optional<MemoryPeak> peak;
   if (flags.stats) peak.emplace();
   // What is known before the tokenizer has seen the prompt; the rest is asked below.
-  MemoryRequest request{.context = flags.generate.max_tokens + 1, .sequences = flags.generate.choices};
+  MemoryRequest request{
+      .context = flags.generate.max_tokens + 1, .sequences = flags.generate.choices, .drafts = flags.drafts.wanted()};
   auto loaded = load_model(flags.model, request);
   if (!loaded) return tl::unexpected(loaded.error());
   const Model& model = loaded->model;
   if (Status set = set_sampling(flags.sampling, model.config().vocab_size, flags.generate); !set)
     return tl::unexpected(set.error());
+  std::optional<DraftStages> stages;
+  const auto drafting = drafting_of(flags.drafts, *loaded, stages);
+  if (!drafting) return tl::unexpected(drafting.error());
+  flags.generate.drafting = *drafting;
   auto prompt = prompt_of(flags, *loaded);
   if (!prompt) return tl::unexpected(prompt.error());
   catch_interrupts();  // not before: while standard input is waited for, Ctrl-C ends the program at once
@@ -241,6 +251,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
       ->transform(whole_number(0, std::uint64_t{1} << 40))
       ->capture_default_str();
   add_sampling_flags(*command, flags->sampling);
+  add_draft_flag(*command, flags->drafts);
   command
       ->add_option("--choices", flags->generate.choices,
                    "write so many texts, side by side; choice 0 is what a run without this gives")
@@ -265,7 +276,8 @@ void add_run_command(CLI::App& app, int& exit_code) {
   command->footer(
       "Example: cachalot run \"It was a dark night, and\" --max-tokens 60 --seed 7\n"
       "         cachalot run --ids 0,377,1950 --temperature 0 --json --logprobs 5\n"
-      "         cachalot run \"He said\" --top-p 0.9 --repetition-penalty 1.1 --stop . --stop '!' --choices 3");
+      "         cachalot run \"He said\" --top-p 0.9 --repetition-penalty 1.1 --stop . --stop '!' --choices 3\n"
+      "         cachalot run \"Once upon a time\" --draft 3 --stats");
   command->callback([command, flags, &exit_code] {
     flags->has_text = command->count("text") > 0;
     flags->has_ids = command->count("--ids") > 0;

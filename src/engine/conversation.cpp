@@ -118,6 +118,7 @@ Expected<Answer> Conversation::answer(std::span<const Json> said, const Generate
   answer.tokens = static_cast<std::int64_t>(completion.tokens.size());
   answer.prompt_seconds = result->prompt_seconds;
   answer.decode_seconds = result->decode_seconds;
+  answer.drafts = result->drafts;
   stream.finish(was_cut(answer.end) ? CompletionEnd::length : CompletionEnd::eos);
   answer.message = stream.message();
   answer.flags = stream.flag_names();

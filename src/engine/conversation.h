@@ -43,6 +43,7 @@ struct Answer {
   std::int64_t tokens = 0;                // of the answer
   double prompt_seconds = 0;
   double decode_seconds = 0;
+  DraftCounts drafts{};
 };
 
 // Who continues a prompt; generate() with a model, or a test.

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,19 @@ struct Drafting {
   bool pauses = false;            // while drafting is measured to be slower (draft_pause.h)
 };
 
+class PrefixCache;
+class PrefixStore;
+
+// Where the beginning of a prompt may come from, and where states are left for later prompts (prompt_snapshots.h): they
+// change the speed, never a bit. With a cache the sequence is empty at first, and the prompt is a whole one.
+struct Prefixes {
+  PrefixCache* cache = nullptr;  // null: none
+  PrefixStore* store = nullptr;  // behind the cache, on disk; null: none
+  // Where the header of the prompt's last turn ends, behind which a later prompt may differ; the prompt's end, unless
+  // it is said.
+  std::optional<std::int64_t> header_end{};
+};
+
 struct GenerateOptions {
   std::int64_t max_tokens = 256;  // of each choice
   SamplingOptions sampling{};     // choice c draws as `sampling.choice + c`
@@ -49,6 +63,7 @@ struct GenerateOptions {
   std::int64_t logprobs = 0;                    // how many of the most likely tokens to report per step
   std::int64_t chunk = 256;  // prompt rows a step; changes speed and scratch, not a bit of the result
   Drafting drafting{};
+  Prefixes prefixes{};
 };
 
 struct GeneratedToken {
@@ -61,7 +76,7 @@ struct GeneratedToken {
 
 // All may be empty.
 struct GenerateEvents {
-  std::function<void(std::int64_t done, std::int64_t total)> prompt{};  // after each chunk
+  std::function<void(std::int64_t done, std::int64_t total)> prompt{};  // after each chunk, of what has to be run
   std::function<void(const GeneratedToken&)> token{};
   // Text that is certain by now, never empty: whole characters, and nothing of a stop string.
   std::function<void(std::int64_t choice, std::string_view text)> text{};
@@ -86,11 +101,19 @@ struct DraftCounts {
     if (drafts > proposed.size()) proposed.resize(drafts), accepted.resize(drafts);
     for (std::size_t i = 0; i < drafts; ++i) ++proposed[i];
   }
+  void add(const DraftCounts& other) {
+    drafted_rounds += other.drafted_rounds, plain_rounds += other.plain_rounds;
+    if (other.proposed.size() > proposed.size())
+      proposed.resize(other.proposed.size()), accepted.resize(other.proposed.size());
+    for (std::size_t i = 0; i < other.proposed.size(); ++i)
+      proposed[i] += other.proposed[i], accepted[i] += other.accepted[i];
+  }
 };
 
 struct Generation {
   std::vector<Completion> choices;  // as many as were asked for
   DraftCounts drafts;
+  std::int64_t cached_tokens = 0;  // of the prompt, that had not to be run
   double prompt_seconds = 0;
   double decode_seconds = 0;
 };

@@ -80,7 +80,7 @@ StateBytes operator*(StateBytes one, std::int64_t n) {
   return one;
 }
 
-// Of a prompt's chunk, and of a row of every sequence.
+// Of a prompt's chunk, and of every sequence's newest token with the drafts behind it.
 std::int64_t largest_scratch(const Config& config, const MemoryRequest& r) {
   StepShape prompt{.rows = std::min(r.chunk, r.context),
                    .positions = r.context,
@@ -89,7 +89,8 @@ std::int64_t largest_scratch(const Config& config, const MemoryRequest& r) {
                    .numerics = r.numerics,
                    .drafts = r.drafts};
   StepShape all = prompt;
-  all.rows = all.sequences = all.logits = r.sequences;
+  all.sequences = r.sequences;
+  all.rows = all.logits = r.sequences * (1 + (r.drafts ? config.dspark_block_size : 0));
   return std::max(scratch_bytes(config, prompt), scratch_bytes(config, all));
 }
 
@@ -145,7 +146,7 @@ MemoryPlan plan_memory(const ModelFiles& files, const MemoryRequest& wanted, con
   OwnMemory& own = plan.own;
   own.state = state_bytes(state_shape_of(c), request.context) * request.sequences;
   own.scratch = largest_scratch(c, request);
-  own.logits = (request.sequences + 4) * row + (request.drafts ? request.sequences * c.dspark_block_size * row : 0);
+  own.logits = (request.sequences + 4) * row + (request.drafts ? 2 * request.sequences * c.dspark_block_size * row : 0);
   if (request.all_logits) own.logits += std::min(request.chunk, request.context) * row;
   own.tensors = tensors * tensor_bytes;
   own.copies = opened == nullptr ? 0 : opened->copied_bytes();

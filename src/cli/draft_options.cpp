@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/draft_options.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "cli/option_checks.h"
+
+namespace cachalot {
+
+void add_draft_flag(CLI::App& command, DraftFlags& flags) {
+  command
+      .add_option(
+          "--draft", flags.draft,
+          "guess tokens ahead with the model's draft stages and check them all at once: off, auto (pauses while "
+          "that is measured to be slower), or so many every time, up to the model's block; changes speed, "
+          "never the text")
+      ->check([](const std::string& text) {
+        if (text == "off" || text == "auto") return std::string();
+        std::string copy = text;
+        const std::string wrong = whole_number(1, 1024)(copy);
+        return wrong.empty() ? wrong : fmt::format("expected off, auto, or a number from 1 on, found {:?}", text);
+      })
+      ->type_name("off|auto|N")
+      ->capture_default_str();
+}
+
+Expected<Drafting> drafting_of(const DraftFlags& flags, const LoadedModel& loaded, std::optional<DraftStages>& stages) {
+  if (!flags.wanted()) return Drafting{};
+  const bool automatic = flags.draft == "auto";
+  const std::int64_t block = loaded.model.config().dspark_block_size;
+  if (!loaded.model.weights().draft) {
+    if (automatic) return Drafting{};
+    return fail(Errc::usage, "--draft {}: this model has no draft stages; use --draft off", flags.draft);
+  }
+  if (loaded.model.options().index_keys == IndexKeys::published_slot) {
+    if (automatic) return Drafting{};
+    return fail(Errc::usage, "--draft {}: with --index-keys published-slot a run goes token by token (spec 10)",
+                flags.draft);
+  }
+  stages.emplace(loaded.model);
+  if (automatic) return Drafting{.source = &*stages, .count = block, .pauses = true};
+  const std::int64_t count = std::atoll(flags.draft.c_str());
+  if (count > block) {
+    return fail(Errc::usage, "--draft {}: the model was trained to draft {} tokens; more are refused", count, block);
+  }
+  return Drafting{.source = &*stages, .count = count};
+}
+
+std::string draft_text(const DraftCounts& counts) {
+  if (counts.drafted_rounds == 0) return {};
+  std::vector<std::string> shares;
+  for (std::size_t i = 0; i < counts.proposed.size(); ++i) {
+    shares.push_back(
+        fmt::format("{:.2f}", static_cast<double>(counts.accepted[i]) / static_cast<double>(counts.proposed[i])));
+  }
+  return fmt::format("{:.2f} drafts accepted a round, in {} rounds with drafts and {} without; by place {}",
+                     counts.accepted_per_round(), counts.drafted_rounds, counts.plain_rounds, fmt::join(shares, " "));
+}
+
+Json draft_json(const DraftCounts& counts) {
+  Json proposed = Json::array(), accepted = Json::array();
+  for (const std::int64_t n : counts.proposed) proposed.push_back(n);
+  for (const std::int64_t n : counts.accepted) accepted.push_back(n);
+  return Json::object({{"drafted_rounds", counts.drafted_rounds},
+                       {"plain_rounds", counts.plain_rounds},
+                       {"proposed", std::move(proposed)},
+                       {"accepted", std::move(accepted)}});
+}
+
+}  // namespace cachalot
