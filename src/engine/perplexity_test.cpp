@@ -212,7 +212,7 @@ TEST(Perplexity, WhatItTakesOfMemoryIsForeseen) {
 
   Context context;
   ASSERT_TRUE(set_aside(mini(), context, request));
-  const std::size_t before = context.scratch.peak_bytes();
+  const std::int64_t before = context.scratch.peak_bytes();
   ASSERT_TRUE(score_tokens(mini(), context, text, options));
   EXPECT_EQ(context.scratch.peak_bytes(), before);
 }
