@@ -26,6 +26,7 @@ Sequence Sequence::share() const {
   Sequence other(shape_);
   other.length_ = length_;
   other.reachable_ = reachable_;
+  other.tail_start_ = tail_start_;
   other.published_ = published_;
   other.text_only_ = text_only_;
   other.rings_ = rings_;
@@ -37,9 +38,12 @@ Sequence Sequence::share() const {
 
 Status Sequence::truncate(std::int64_t length) {
   check(length >= 0 && length <= length_, "truncate goes back to a length the sequence has had");
-  if (length < reachable_) {
-    return fail(Errc::range, "truncate to {} positions: the state of this sequence reaches back to {}, not further",
-                length, reachable_);
+  if (length < reachable()) {
+    return fail(Errc::range, "truncate to {} positions: the state of this sequence reaches back to {}, not further{}",
+                length, reachable(),
+                tail_start_ > 0 && reachable_ == whole_window_from(tail_start_)
+                    ? ": before it, the windows of a replayed prompt would not be whole (spec 11)"
+                    : "");
   }
   length_ = length;
   return {};
@@ -48,7 +52,8 @@ Status Sequence::truncate(std::int64_t length) {
 void Sequence::commit(const StepState& step) {
   check(step.window.size() == rings_.size() && step.group_kv.size() == sources_.size(),
         "a step hands over every ring and source");
-  for (std::size_t i = 0; i < rings_.size(); ++i) rings_[i].write(length_, step.window[i]);
+  for (std::size_t i = 0; i < rings_.size(); ++i)
+    rings_[i].write(length_ + step.rows - step.window[i].rows, step.window[i]);
   const auto dim = static_cast<std::size_t>(shape_.head_dim);
   for (std::size_t s = 0; s < sources_.size(); ++s) {
     if (shape_.sources[s].ratio == 1) continue;
@@ -65,8 +70,10 @@ void Sequence::commit(const StepState& step) {
     text_only_ = text_only_ && step.dead[static_cast<std::size_t>(row)] == 0;
   }
   if (step.published >= 0) published_ = step.published;
+  if (step.global_only > 0) tail_start_ = length_ + step.global_only;
   length_ += step.rows;
   reachable_ = std::max(reachable_, length_ - shape_.slack);
+  if (replayed()) reachable_ = std::max(reachable_, whole_window_from(tail_start_));
 }
 
 std::int64_t Sequence::page_bytes() const {

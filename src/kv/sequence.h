@@ -3,6 +3,7 @@
 // committed, and commits at its end; a step that fails has left no trace that anybody reads.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -19,12 +20,14 @@ namespace cachalot {
 // What a finished step hands over for one sequence; row 0 is position length().
 struct StepState {
   std::int64_t rows = 0;
-  std::span<const PackedRows> window;         // per ring: [rows, head_dim]
+  std::span<const PackedRows> window;         // per ring, of the newest rows that it gets: [at most rows, head_dim]
   std::span<const float* const> group_kv;     // per source: [rows, head_dim]; null where the ratio is 1
   std::span<const float* const> group_score;  // likewise
   std::span<const std::int32_t> token_class;  // [rows]
   std::span<const std::uint8_t> dead;         // [rows], 1 = takes no part in n-grams
   int published = -1;                         // source that published index keys last, -1 = none in this step (spec 10)
+  std::int64_t global_only = 0;               // rows, before all others, that no layer's window behind the last KV
+                                              // source gets (spec 11)
 };
 
 // What a sequence holds besides bytes.
@@ -49,10 +52,22 @@ class Sequence {
   const StateShape& shape() const { return shape_; }
   std::int64_t length() const { return length_; }  // committed positions
 
-  // Forgets the positions from `length` on. Errc::range when that is further back than the slack: the window is gone.
-  // The slack is counted from the greatest length the sequence has had.
+  // Replay (spec 11) keeps no window KV of a prompt's positions before its tail, in the layers from the last KV source
+  // on and in the draft stages. From this position on there is all; 0 where nothing was left out.
+  std::int64_t tail_start() const { return tail_start_; }
+  // Whether any prompt was replayed. Then what those layers computed is an approximation, and nothing that continues
+  // this sequence may pass for exact.
+  bool replayed() const { return tail_start_ > 0; }
+  // Whether all positions of a later position's window are kept, or will be, once it is reached step by step.
+  bool whole_window_at(std::int64_t position) const {
+    return !replayed() || position >= whole_window_from(tail_start_);
+  }
+
+  // Forgets the positions from `length` on. Errc::range, and nothing is forgotten, when that is further back than the
+  // slack: the window is gone. The slack is counted from the greatest length the sequence has had. After a replay, also
+  // when the next position's window would begin before tail_start(): it was never there.
   Status truncate(std::int64_t length);
-  std::int64_t reachable() const { return reachable_; }  // the least length that truncate() goes back to
+  std::int64_t reachable() const { return std::min(length_, reachable_); }  // the least length truncate() goes back to
 
   // Whether every position there has been is one of text. Token ids do not tell one image from another.
   bool text_only() const { return text_only_; }
@@ -90,7 +105,8 @@ class Sequence {
   void each_page(const std::function<void(const void* page, std::int64_t bytes)>& see) const;
 
   // All that it holds for its committed positions, as bytes in an order that its shape fixes: rings, history, then of
-  // each source inputs and pages. As many bytes as state_bytes() says. Only for sequences of text.
+  // each source inputs and pages. As many bytes as state_bytes() says. Only for sequences of text, and
+  // none that was replayed: it would be restored as exact.
   StateNumbers numbers() const { return {length_, reachable_, published_}; }
   void each_part(const std::function<void(std::span<const std::byte>)>& see) const;
   // One that holds `numbers`, and what `fill` puts into each part. Errors: those of `fill`; Errc::format for numbers or
@@ -107,6 +123,8 @@ class Sequence {
     Source share() const { return {compressed.share(), index_keys.share(), inputs}; }
   };
 
+  // The first position whose window has no gap where nothing before `start` is kept.
+  std::int64_t whole_window_from(std::int64_t start) const { return start + shape_.window - 1; }
   const Source& at(std::int64_t source) const { return sources_[static_cast<std::size_t>(source)]; }
   Source& at(std::int64_t source) { return sources_[static_cast<std::size_t>(source)]; }
   std::int64_t input_slots(std::int64_t source) const {
@@ -122,6 +140,7 @@ class Sequence {
   StateShape shape_;
   std::int64_t length_ = 0;
   std::int64_t reachable_ = 0;  // what truncate can go back to: the rings have lost what an earlier length would read
+  std::int64_t tail_start_ = 0;
   int published_ = -1;
   bool text_only_ = true;
   std::vector<WindowRing> rings_;

@@ -26,6 +26,7 @@ void Sequence::each_page(const std::function<void(const void* page, std::int64_t
 
 void Sequence::each_part(const std::function<void(std::span<const std::byte>)>& see) const {
   check(text_only_, "a state with images is not kept by its token ids");
+  check(!replayed(), "a replayed state is not kept: it would pass for exact");
   for (const WindowRing& r : rings_) see(std::as_bytes(r.packed()));
   see(std::as_bytes(std::span(class_)));
   see(std::as_bytes(std::span(dead_)));

@@ -19,7 +19,7 @@ Values<2> Pass::attention(std::int64_t layer, const AttentionWeights& weights, K
 
   const std::int64_t source = kind == Kind::layer ? model_.kv_source_of(layer) : -1;
   if (source >= 0) {
-    if (weights.compressor) compress(layer, source, weights, x);
+    if (weights.compressor && !inputs_[static_cast<std::size_t>(source)].ran) compress(layer, source, weights, x);
     if (weights.indexer) select(layer, source, weights, x, qr);
   }
 
@@ -29,7 +29,7 @@ Values<2> Pass::attention(std::int64_t layer, const AttentionWeights& weights, K
   if (source >= 0) listed += c_.index_topk;
   if (kind == Kind::draft_stage) listed += c_.dspark_block_size;
   const auto slot = arena.take<std::int32_t, 2>({rows_, listed});
-  list_slots(kind, source >= 0, slot);
+  list_slots(layer, kind, source >= 0, slot);
   show_slots(layer, slot);
 
   const Values<3> out = arena.take_values<3>(type(), q.shape());
@@ -60,7 +60,7 @@ AttentionSource Pass::source_of(std::int64_t layer, std::int64_t source, const S
   return from;
 }
 
-void Pass::list_slots(Kind kind, bool with_groups, View<std::int32_t, 2> slot) const {
+void Pass::list_slots(std::int64_t layer, Kind kind, bool with_groups, View<std::int32_t, 2> slot) const {
   std::vector<std::int64_t> window(static_cast<std::size_t>(c_.window_size));
   for (const SequenceRows& s : sequences_) {
     const WindowPlace place{model_.state_shape().ring_slots(), s.committed};
@@ -69,7 +69,7 @@ void Pass::list_slots(Kind kind, bool with_groups, View<std::int32_t, 2> slot) c
       const auto add = [&](std::int64_t at) { slot[r][n++] = static_cast<std::int32_t>(at); };
       // A draft position sees the ring as it was left, and the whole block, itself and later ones included (spec 6).
       const bool draft = kind == Kind::draft_stage;
-      window_positions(draft ? s.committed - 1 : position_[r], c_.window_size, window);
+      window_positions(draft ? s.committed - 1 : position_[r], c_.window_size, window_start(layer, s), window);
       for (const std::int64_t p : window) {
         if (p >= 0) add(place.slot_of(p));
       }

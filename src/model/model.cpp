@@ -103,12 +103,23 @@ Status Model::check_step(const Step& step) const {
   std::vector<std::int64_t> length;
   for (const Sequence* s : step.sequences) length.push_back(s->length());
   std::int32_t last = 0;
+  const Row* before = nullptr;
   for (const Row& row : step.rows) {
     if (row.sequence < last || row.sequence >= static_cast<std::int32_t>(step.sequences.size())) {
       return fail(Errc::range, "a step's rows name sequence {} after {}; it has {}, and their rows stand together",
                   row.sequence, last, step.sequences.size());
     }
     last = row.sequence;
+    if (row.global_only && row.wants_logits) {
+      return fail(Errc::range, "a row of sequence {} is for the global state only, and wants logits: it has none",
+                  row.sequence);
+    }
+    if (row.global_only && before != nullptr && before->sequence == row.sequence && !before->global_only) {
+      return fail(Errc::range,
+                  "rows of sequence {} for the global state only stand behind others: expected before them",
+                  row.sequence);
+    }
+    before = &row;
     if (Status good = check_token(row.token); !good) return good;
     if (++length[static_cast<std::size_t>(row.sequence)] > config().max_seq_len) {
       return fail(Errc::range, "position {}: the model's context has {} positions (max_position_embeddings)",

@@ -39,9 +39,15 @@ struct Row {
   bool wants_logits = false;
   bool image = false;                // of an image span: routed by bias_vl, takes no part in n-grams
   const float* embedding = nullptr;  // [dim], instead of the token's; for image spans
+  // Replay (spec 11): the row leaves the state that all later positions read, and nothing else. It runs no layer from
+  // the last KV source on, but for that source's compressor and index keys, and gives those layers and the draft
+  // stages no window KV. Later rows find nothing of their windows at or before it there: an approximation, which
+  // Sequence::replayed() tells from then on. A model without KV sources runs it as any other.
+  bool global_only = false;
 };
 
-// The rows of a sequence stand together, in order of position; the first is the position at the sequence's length().
+// The rows of a sequence stand together, in order of position, its global_only ones before the others; the first is the
+// position at the sequence's length().
 struct Step {
   std::span<Sequence* const> sequences;
   std::span<const Row> rows;
@@ -79,6 +85,16 @@ class Model {
   const ModelWeights& weights() const { return weights_; }
   DType activation_type() const { return options_.numerics == Numerics::released ? DType::bf16 : DType::f32; }
 
+  // Layers from here on write no state that all later positions read, once the KV source of this number has its
+  // compressor's input and index keys (spec 11): that source's layer; the number of layers where there is none.
+  std::int64_t tail_layer() const {
+    return state_shape_.sources.empty() ? config().n_layers : state_shape_.sources.back().layer;
+  }
+  bool has_tail() const { return tail_layer() < config().n_layers; }
+  // How many positions at a prompt's end must run all layers, so that neither the next position's windows nor its
+  // drafts' miss one: both look back a window.
+  std::int64_t tail_rows() const { return config().window_size; }
+
   // The KV source whose groups a layer reads, numbered as in state_shape().sources; -1 for a window-only layer.
   std::int64_t kv_source_of(std::int64_t layer) const { return kv_source_[static_cast<std::size_t>(layer)]; }
   // The rotary table of a layer (spec 3.7): it depends on whether the layer reads compressed KV.
@@ -90,7 +106,7 @@ class Model {
 
   // Runs the rows and commits them to their sequences. logits: [rows that want them, vocab], in order of rows.
   // A step that returns an error has changed no sequence. Errors: a token outside the vocabulary, a position past the
-  // context, a step with rows out of order; Errc::memory and Errc::stopped.
+  // context, a step with rows out of order, logits of a global_only row; Errc::memory and Errc::stopped.
   Status forward(Context& context, const Step& step, std::vector<float>& logits) const;
 
   // Drafts what may follow `next` (one token per sequence, chosen after its last committed position). Changes no
@@ -105,8 +121,9 @@ class Model {
   Status check_token(TokenId token) const;
   Status check_step(const Step& step) const;
   Status run(Context& context, const Step& step, std::vector<float>& logits) const;
-  View<const std::int32_t, 2> ngram_classes(Context& context, const Pass& pass,
-                                            std::span<const std::int32_t> token_class) const;
+  void head(Context& context, Pass& pass, const Step& step, ConstValues<2> folded, std::vector<float>& logits) const;
+  View<std::int32_t, 2> ngram_classes(Context& context, const Pass& pass,
+                                      std::span<const std::int32_t> token_class) const;
   Drafts draft_blocks(Context& context, std::span<Sequence* const> sequences, std::span<const TokenId> next,
                       const ChooseDraft& choose, Observer* observer) const;
   void seed_drafts(Pass& pass, ConstValues<2> main_hidden) const;

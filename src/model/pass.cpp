@@ -13,7 +13,8 @@ Pass::Pass(const Model& model, Context& context, std::vector<SequenceRows> seque
       c_(model.config()),
       context_(context),
       observer_(observer),
-      sequences_(std::move(sequences)),
+      whole_(std::move(sequences)),
+      sequences_(whole_),
       rows_(sequences_.empty() ? 0 : sequences_.back().first + sequences_.back().count) {
   Arena& arena = context.scratch;
   const StateShape& shape = model.state_shape();
@@ -83,6 +84,28 @@ void Pass::block(std::int64_t layer, const BlockWeights& weights, Kind kind, Str
   show(layer, "ffn.out", ffn_out);
   ops().unfold(context_, {ffn_out, stream.h, post, comb, stream.h});
   show(layer, "out", stream.h);
+}
+
+void Pass::global_state(std::int64_t layer, const BlockWeights& weights, const Stream& stream) {
+  const Arena::Frame frame(context_.scratch);
+  compress(layer, model_.kv_source_of(layer), weights.attn, norm(fold(stream.h, stream.mix), weights.attn_norm));
+}
+
+bool Pass::has_global_only() const {
+  return std::ranges::any_of(whole_, [](const SequenceRows& s) { return s.global_only > 0; });
+}
+
+void Pass::drop_global_only(Stream& stream) {
+  rows_ = 0;
+  for (SequenceRows& s : sequences_) {
+    s = {s.sequence, rows_, s.count - s.global_only, s.committed + s.global_only, s.global_only};
+    rows_ += s.count;
+  }
+  position_ = kept(position_);
+  sequence_ = kept(sequence_);
+  image_ = kept(image_);
+  candidate_ = kept(candidate_);  // group_ is chosen anew: a KV source is an index source
+  stream = {kept(stream.h), kept(stream.mix)};
 }
 
 void Pass::hyper_connection(ConstValues<3> h, const HyperConnectionWeights& weights, View<float, 2> pre,
@@ -175,26 +198,27 @@ void Pass::engram(std::int64_t layer, const EngramWeights& weights, const Engram
   show(layer, "engram.out", h);
 }
 
-void Pass::commit(std::span<const std::int32_t> token_class) {
+void Pass::commit(std::span<const std::int32_t> token_class, std::span<const std::uint8_t> dead) {
   // Whatever needs memory comes before the first sequence changes: a step is whole or leaves no trace.
   struct Kept {
     std::vector<PackedRows> window;
     std::vector<const float*> kv, score;
   };
-  std::vector<Kept> kept(sequences_.size());
-  for (std::size_t i = 0; i < sequences_.size(); ++i) {
-    const SequenceRows& s = sequences_[i];
-    for (std::size_t l = 0; l < window_.size(); ++l) {
-      kept[i].window.push_back(own_rows(static_cast<std::int64_t>(l), s));
-      if (!window_[l].ran) kept[i].window.back().rows = 0;  // a draft stage's ring stays where no drafts are wanted
+  std::vector<Kept> kept(whole_.size());
+  for (std::size_t i = 0; i < whole_.size(); ++i) {
+    const SequenceRows& s = whole_[i];
+    for (std::int64_t l = 0; l < std::ssize(window_); ++l) {
+      kept[i].window.push_back(own_rows(l, l < model_.tail_layer() ? s : sequences_[i]));
+      // A draft stage's ring stays where no drafts are wanted; so do the tail's where there is no tail.
+      if (!window_[static_cast<std::size_t>(l)].ran) kept[i].window.back().rows = 0;
     }
     for (const SourceInputs& in : inputs_) {
       kept[i].kv.push_back(in.kv.empty() ? nullptr : in.kv[s.first].data());
       kept[i].score.push_back(in.score.empty() ? nullptr : in.score[s.first].data());
     }
   }
-  for (std::size_t i = 0; i < sequences_.size(); ++i) {
-    const SequenceRows& s = sequences_[i];
+  for (std::size_t i = 0; i < whole_.size(); ++i) {
+    const SequenceRows& s = whole_[i];
     const auto first = static_cast<std::size_t>(s.first);
     const auto count = static_cast<std::size_t>(s.count);
     s.sequence->commit({.rows = s.count,
@@ -202,8 +226,9 @@ void Pass::commit(std::span<const std::int32_t> token_class) {
                         .group_kv = kept[i].kv,
                         .group_score = kept[i].score,
                         .token_class = token_class.subspan(first, count),
-                        .dead = image_.span().subspan(first, count),
-                        .published = published_[i]});
+                        .dead = dead.subspan(first, count),
+                        .published = published_[i],
+                        .global_only = s.global_only});
   }
 }
 

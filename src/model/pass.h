@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -15,7 +16,8 @@ struct SequenceRows {
   Sequence* sequence;
   std::int64_t first;  // row of the pass
   std::int64_t count;
-  std::int64_t committed;  // position of the first row
+  std::int64_t committed;        // position of the first row
+  std::int64_t global_only = 0;  // rows, the first ones, that drop_global_only() drops
 };
 
 class Pass {
@@ -38,6 +40,24 @@ class Pass {
   void block(std::int64_t layer, const BlockWeights& weights, Kind kind, Stream& stream);
   Values<2> fold(ConstValues<3> h, View<const float, 2> mix);
 
+  // Replay (spec 11). Of a KV source's layer what all later positions read: new groups and their index keys.
+  void global_state(std::int64_t layer, const BlockWeights& weights, const Stream& stream);
+  bool has_global_only() const;
+  // From here on only the other rows run. What belongs to rows has to be made kept(): moved up, in place, it is what
+  // belongs to those left.
+  void drop_global_only(Stream& stream);
+  template <class Rows>
+  Rows kept(Rows all) const {
+    std::int64_t to = 0;
+    for (const SequenceRows& s : whole_) {
+      const std::int64_t n = s.count - s.global_only;
+      std::memmove(all.part(to, n).data(), all.part(s.first + s.global_only, n).data(),
+                   static_cast<std::size_t>(n * row_bytes(all)));
+      to += n;
+    }
+    return all.part(0, to);
+  }
+
   // The mean of the copies, into columns first_column … of `out` [rows, …].
   void mean_copies(ConstValues<3> h, Values<2> out, std::int64_t first_column);
 
@@ -59,8 +79,8 @@ class Pass {
     show(layer, name, Values<N>(v));
   }
 
-  // Makes the rows part of their sequences. token_class: [rows].
-  void commit(std::span<const std::int32_t> token_class);
+  // Makes all rows part of their sequences. token_class and dead, as StepState: [rows], those dropped included.
+  void commit(std::span<const std::int32_t> token_class, std::span<const std::uint8_t> dead);
 
   std::span<const SequenceRows> sequences() const { return sequences_; }
   std::int64_t rows() const { return rows_; }
@@ -87,7 +107,12 @@ class Pass {
   void store_groups(std::int64_t layer, std::int64_t source, const AttentionWeights& weights, Values<2> pooled);
   void select(std::int64_t layer, std::int64_t source, const AttentionWeights& weights, ConstValues<2> x,
               ConstValues<2> qr);
-  void list_slots(Kind kind, bool with_groups, View<std::int32_t, 2> slot) const;
+  void list_slots(std::int64_t layer, Kind kind, bool with_groups, View<std::int32_t, 2> slot) const;
+  // The first position that a layer's window may go back to.
+  std::int64_t window_start(std::int64_t layer, const SequenceRows& s) const {
+    if (layer < model_.tail_layer()) return 0;
+    return s.global_only > 0 ? s.committed : s.sequence->tail_start();
+  }
   PackedRows encode(ConstValues<2> x, RowFormat format);
   PackedRows own_rows(std::int64_t layer, const SequenceRows& s) const;
   AttentionSource source_of(std::int64_t layer, std::int64_t source, const SequenceRows& s) const;
@@ -112,6 +137,14 @@ class Pass {
     for (std::size_t i = 1; i < N; ++i) n *= shape[i];
     return n;
   }
+  template <int N>
+  static std::int64_t row_bytes(Values<N> v) {
+    return per_row(v.shape()) * bytes_of(v.type());
+  }
+  template <class T, int N>
+  static std::int64_t row_bytes(View<T, N> v) {
+    return per_row(v.shape()) * static_cast<std::int64_t>(sizeof(T));
+  }
   void show_flat(std::int64_t layer, std::string_view name, std::int64_t first_row, Values<2> v);
   void show_numbers(std::int64_t layer, std::string_view name, std::int64_t first_row, View<std::int32_t, 2> v);
   void show_slots(std::int64_t layer, View<std::int32_t, 2> slot);
@@ -122,6 +155,7 @@ class Pass {
   const Config& c_;
   Context& context_;
   Observer* observer_;
+  const std::vector<SequenceRows> whole_;  // as given; where rows were dropped, sequences_ has the others
   std::vector<SequenceRows> sequences_;
   std::int64_t rows_;
   View<std::int64_t, 1> position_;    // [rows]

@@ -34,7 +34,7 @@ std::vector<std::int64_t> window_lists(const WindowName& n) {
   std::vector<std::int64_t> lists, positions(static_cast<std::size_t>(n.window));
   for (std::int64_t row = 0; row < n.rows; ++row) {
     const std::int64_t position = n.start + row;
-    window_positions(position, n.window, positions);
+    window_positions(position, n.window, 0, positions);
     if (n.start > 0) {
       // With every position committed and a ring of exactly the window, a slot is the reference's.
       const WindowPlace place{.ring_slots = n.window, .committed = position + 1};

@@ -5,11 +5,11 @@
 
 namespace cachalot {
 
-void window_positions(std::int64_t position, std::int64_t window, std::span<std::int64_t> out) {
+void window_positions(std::int64_t position, std::int64_t window, std::int64_t first, std::span<std::int64_t> out) {
   check(static_cast<std::int64_t>(out.size()) == window, "window_positions fills one entry per window slot");
   for (std::int64_t i = 0; i < window; ++i) {
     const std::int64_t p = position - window + 1 + i;
-    out[static_cast<std::size_t>(i)] = p < 0 ? -1 : p;
+    out[static_cast<std::size_t>(i)] = p < first ? -1 : p;
   }
 }
 

@@ -8,8 +8,9 @@
 
 namespace cachalot {
 
-// The positions p - window + 1 .. p, oldest first; -1 stands for each one before the sequence's start. out: [window].
-void window_positions(std::int64_t position, std::int64_t window, std::span<std::int64_t> out);
+// The positions p - window + 1 .. p, oldest first; -1 stands for each one before `first`: the sequence's start, or
+// where a replay's tail begins (spec 11). out: [window].
+void window_positions(std::int64_t position, std::int64_t window, std::int64_t first, std::span<std::int64_t> out);
 
 // Where a sequence keeps its window KV during a step: committed positions in a ring (position p in slot p mod
 // ring_slots), the step's own rows behind the ring, in order of position.

@@ -9,9 +9,9 @@
 namespace cachalot {
 namespace {
 
-std::vector<std::int64_t> window(std::int64_t position, std::int64_t size) {
+std::vector<std::int64_t> window(std::int64_t position, std::int64_t size, std::int64_t first = 0) {
   std::vector<std::int64_t> out(static_cast<std::size_t>(size), -9);
-  window_positions(position, size, out);
+  window_positions(position, size, first, out);
   return out;
 }
 
@@ -29,6 +29,13 @@ TEST(WindowSlots, NoPositionIsNewerThanTheQueryOrOutsideTheWindow) {
     EXPECT_EQ(w.back(), p);
     EXPECT_EQ(w.front(), p < 127 ? -1 : p - 127);
   }
+}
+
+TEST(WindowSlots, NothingBeforeWhereItMayBeginIsListed) {
+  EXPECT_EQ(window(5, 4, 4), (std::vector<std::int64_t>{-1, -1, 4, 5}));
+  EXPECT_EQ(window(5, 4, 5), (std::vector<std::int64_t>{-1, -1, -1, 5}));
+  EXPECT_EQ(window(5, 4, 2), (std::vector<std::int64_t>{2, 3, 4, 5}));
+  EXPECT_EQ(window(5, 4, 6), (std::vector<std::int64_t>{-1, -1, -1, -1}));  // what a draft reads of an empty tail
 }
 
 // Writes positions one by one into slots, as a sequence does, and asks the map what each slot holds.
@@ -71,7 +78,7 @@ TEST(WindowSlots, PositionsOfAWindowHaveSlotsOfTheirOwn) {
 
 TEST(WindowSlotsDeathTest, ListHasOneEntryPerWindowSlot) {
   std::vector<std::int64_t> out(3);
-  EXPECT_DEATH(window_positions(5, 4, out), "one entry per window slot");
+  EXPECT_DEATH(window_positions(5, 4, 0, out), "one entry per window slot");
 }
 
 }  // namespace
