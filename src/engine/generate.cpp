@@ -8,6 +8,7 @@
 
 #include "engine/choice.h"
 #include "engine/draft_pause.h"
+#include "engine/prompt_snapshots.h"
 
 namespace cachalot {
 namespace {
@@ -16,9 +17,14 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-Status check_options(const GenerateOptions& options, std::int64_t vocab) {
+Status check_options(const GenerateOptions& options, const Model& model) {
+  if (options.prefixes.cache != nullptr && model.options().index_keys == IndexKeys::published_slot) {
+    return fail(
+        Errc::usage,
+        "index keys as published are defined for one whole prompt (spec 10): it can't go on from a prefix cache");
+  }
   if (options.choices < 1) return fail(Errc::usage, "{} choices: expected 1 or more", options.choices);
-  if (Status good = check_sampling(options.sampling, vocab); !good) return good;
+  if (Status good = check_sampling(options.sampling, model.config().vocab_size); !good) return good;
   return check_stop_strings(options.stop_strings);
 }
 
@@ -65,7 +71,7 @@ Expected<Generation> generate(const LoadedModel& loaded, Context& context, Seque
     return fail(Errc::range, "the prompt has {} tokens; the model's context has {} positions, {} of them free", total,
                 model.config().max_seq_len, room);
   }
-  if (Status good = check_options(options, model.config().vocab_size); !good) return tl::unexpected(good.error());
+  if (Status good = check_options(options, model); !good) return tl::unexpected(good.error());
 
   Generation result;
   result.choices.resize(static_cast<std::size_t>(options.choices));
@@ -76,8 +82,15 @@ Expected<Generation> generate(const LoadedModel& loaded, Context& context, Seque
   const std::function<bool()>* stopped = events.interrupted ? &events.interrupted : nullptr;  // within a step
 
   auto start = std::chrono::steady_clock::now();
-  for (std::int64_t done = 0; done < total;) {
-    const std::int64_t n = std::min(std::max<std::int64_t>(1, options.chunk), total - done);
+  PromptSnapshots snapshots(model, options, prompt);
+  const auto finish = [&]() -> Expected<Generation> {
+    snapshots.end(sequence, result.choices[0].tokens);
+    return std::move(result);
+  };
+  result.cached_tokens = snapshots.resume(sequence);
+  for (std::int64_t done = result.cached_tokens; done < total;) {
+    const std::int64_t n =
+        snapshots.chunk(sequence.length(), std::min(std::max<std::int64_t>(1, options.chunk), total - done));
     rows.clear();
     for (const TokenId t : prompt.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(n)))
       rows.push_back({.token = t});
@@ -85,13 +98,14 @@ Expected<Generation> generate(const LoadedModel& loaded, Context& context, Seque
     if (Status ran = model.forward(context, {sequences, rows, nullptr, stopped}, logits); !ran) {
       if (ran.error().code != Errc::stopped) return tl::unexpected(ran.error());
       for (Completion& c : result.choices) c.end = EndReason::interrupted;
-      return result;
+      return finish();
     }
+    snapshots.committed(sequence);
     done += n;
-    if (events.prompt) events.prompt(done, total);
+    if (events.prompt) events.prompt(done - result.cached_tokens, total - result.cached_tokens);
   }
   result.prompt_seconds = seconds_since(start);
-  if (options.max_tokens <= 0) return result;
+  if (options.max_tokens <= 0) return finish();
 
   const auto vocab = static_cast<std::size_t>(model.config().vocab_size);
   start = std::chrono::steady_clock::now();
@@ -105,10 +119,10 @@ Expected<Generation> generate(const LoadedModel& loaded, Context& context, Seque
     running.push_back(std::make_unique<Choice>(loaded, options, events, static_cast<std::int64_t>(c),
                                                c == 0 ? sequence : others[c - 1], result.choices[c], before, scratch));
   }
-  const auto end_all = [&] {
+  const auto end_all = [&]() -> Expected<Generation> {
     for (auto& choice : running) choice->end(EndReason::interrupted);
     result.decode_seconds = seconds_since(start);
-    return result;
+    return finish();
   };
   if (interrupted()) return end_all();
   for (auto& choice : running) {  // all choices begin with the one row behind the prompt
@@ -159,7 +173,7 @@ Expected<Generation> generate(const LoadedModel& loaded, Context& context, Seque
     std::erase_if(running, [](const auto& choice) { return choice->ended(); });
   }
   result.decode_seconds = seconds_since(start);
-  return result;
+  return finish();
 }
 
 }  // namespace cachalot

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the bits of a sequence's state hang on besides its tokens: states are shared among equal ones only.
+#pragma once
+
+#include <string>
+
+#include "base/expected.h"
+#include "kv/snapshot_file.h"
+#include "model/model.h"
+
+namespace cachalot {
+
+// How it is computed: backend, SIMD level in use, numerics, index keys, whether draft stages are kept. Does not see
+// operators that were set back to the reference (with_reference).
+std::string state_mode(const Model& model);
+
+// By which weights: config.json, tokenizer.json (Engram's classes), the index, and of each shard its name, size, header
+// and eight blocks of 4 KiB, at places that are a function of its size. Not every byte is read: that would take as long
+// as loading all. Errors: Errc::io and Errc::missing, naming the file.
+Expected<std::string> model_fingerprint(const Checkpoint& checkpoint);
+
+// Both, and the name of the model's folder for people.
+Expected<SnapshotKey> state_key(const Model& model);
+
+}  // namespace cachalot

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/state_key.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "device/cpu/simd_level.h"
+#include "engine/test_generate.h"
+
+namespace cachalot {
+namespace {
+
+namespace fs = std::filesystem;
+
+Model loaded_as(const ModelOptions& options) {
+  auto loaded = load_model(CACHALOT_BUILD_DIR "/golden/mini-a", options);
+  EXPECT_TRUE(loaded);
+  return std::move(loaded->model);
+}
+
+TEST(StateMode, TellsWhateverChangesTheBitsOfAState) {
+  std::set<std::string> modes;
+  const ModelOptions cpu{.backend = &cpu_backend()};
+  ModelOptions f32 = cpu, published = cpu, drafts = cpu;
+  f32.numerics = Numerics::f32;
+  published.index_keys = IndexKeys::published_slot;
+  drafts.drafts = true;
+  for (const ModelOptions& options : {cpu, ModelOptions{}, f32, published, drafts})
+    modes.insert(state_mode(loaded_as(options)));
+  EXPECT_EQ(modes.size(), 5u);
+  EXPECT_EQ(state_mode(loaded_as(cpu)), state_mode(mini().model));
+  const SimdLevel best = simd_level();
+  for (const SimdLevel& level : simd_levels()) {
+    force_simd_level(level);
+    EXPECT_NE(state_mode(mini().model).find(level.name), std::string::npos);
+  }
+  force_simd_level(best);
+}
+
+TEST(ModelFingerprint, IsAnotherForEachFileThatChanges) {
+  const fs::path copy = testing::TempDir() + "model_fingerprint";
+  const fs::path original = CACHALOT_BUILD_DIR "/golden/mini-a";
+  fs::remove_all(copy);
+  fs::create_directory(copy);
+  for (const auto& entry : fs::directory_iterator(original)) {
+    if (entry.is_regular_file()) fs::copy_file(entry.path(), copy / entry.path().filename());
+  }
+  const auto of_copy = [&] {
+    const auto checkpoint = Checkpoint::open(copy);
+    EXPECT_TRUE(checkpoint);
+    return *model_fingerprint(*checkpoint);
+  };
+  const std::string first = of_copy();
+  EXPECT_EQ(first, *model_fingerprint(mini().model.checkpoint())) << "where it lies does not count";
+  EXPECT_EQ(first.size(), 16u);
+  std::set<std::string> seen = {first};
+  for (const auto& entry : fs::directory_iterator(copy)) {
+    const fs::path path = entry.path();
+    const bool is_shard = path.extension() == ".safetensors";
+    if (!is_shard && path.filename() != "config.json" && path.filename() != "tokenizer.json" &&
+        path.filename() != "model.safetensors.index.json") {
+      continue;
+    }
+    fs::copy_file(path, copy / "kept");
+    if (is_shard) {
+      std::fstream(path, std::ios::in | std::ios::out | std::ios::binary).seekp(-1, std::ios::end).put('\x7e');
+    } else {
+      std::ofstream(path, std::ios::app) << ' ';
+    }
+    EXPECT_TRUE(seen.insert(of_copy()).second) << path;
+    fs::rename(copy / "kept", path);
+  }
+  EXPECT_EQ(of_copy(), first);
+  fs::remove_all(copy);
+}
+
+TEST(StateKey, NamesTheModelsFolderForPeople) {
+  const auto key = state_key(mini().model);
+  ASSERT_TRUE(key);
+  EXPECT_EQ(key->model, "mini-a");
+  EXPECT_EQ(key->mode, state_mode(mini().model));
+}
+
+}  // namespace
+}  // namespace cachalot
