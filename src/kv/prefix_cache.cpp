@@ -74,8 +74,8 @@ void PrefixCache::insert(std::span<const TokenId> ids, const Sequence& sequence,
   const std::int64_t length = std::ssize(ids);
   check(length == sequence.length(), "a snapshot has as many ids as positions");
   if (length == 0) return;
-  if (!sequence.text_only()) {
-    ++stats_.images;
+  if (!sequence.text_only() || sequence.replayed()) {
+    ++stats_.refused;
     return;
   }
   std::vector<Match> earlier = matches(ids);

@@ -40,12 +40,13 @@ struct PrefixCacheOptions {
 };
 
 struct PrefixCacheStats {
-  std::int64_t entries = 0, bytes = 0;     // now
-  std::int64_t hits = 0, misses = 0;       // of find()
-  std::int64_t cached_tokens = 0;          // of all hits
-  std::int64_t evictions = 0;              // for want of room
-  std::int64_t thinned = 0;                // periodic ones, as newer ones came
-  std::int64_t too_large = 0, images = 0;  // not kept: larger than the budget; ids do not tell its images apart
+  std::int64_t entries = 0, bytes = 0;  // now
+  std::int64_t hits = 0, misses = 0;    // of find()
+  std::int64_t cached_tokens = 0;       // of all hits
+  std::int64_t evictions = 0;           // for want of room
+  std::int64_t thinned = 0;             // periodic ones, as newer ones came
+  std::int64_t too_large = 0;           // not kept: alone larger than the budget
+  std::int64_t refused = 0;             // not kept: ids do not tell its images apart, or it was replayed
 };
 
 class PrefixCache {
@@ -58,7 +59,8 @@ class PrefixCache {
   // the logits. The sequence has its length, and every bit of a sequence that ran these tokens.
   std::optional<Sequence> find(std::span<const TokenId> prompt);
 
-  // Keeps a share of `sequence`, which has committed exactly `ids`. One with the same ids is refreshed.
+  // Keeps a share of `sequence`, which has committed exactly `ids`. One with the same ids is refreshed. Not kept are a
+  // sequence with images, whose ids do not tell what they show, and one that was replayed, which is no exact state.
   //
   // Of the periodic snapshots that `ids` continue those remain whose distance from its end is at most 8 *
   // snapshot_every; of older ones, every second up to twice that, every fourth up to four times, and so on: about

@@ -224,7 +224,7 @@ TEST(PrefixCache, WhatIsLargerThanTheBudgetIsNotKeptAndThatIsTold) {
   EXPECT_EQ(none.stats().too_large, 1);
 }
 
-TEST(PrefixCache, AStateWithImagesIsNotKept) {
+TEST(PrefixCache, AStateWithImagesOrOneThatWasReplayedIsNotKept) {
   PrefixCache cache;
   Sequence s = at(20);
   Leftovers image(20, 1);
@@ -232,7 +232,16 @@ TEST(PrefixCache, AStateWithImagesIsNotKept) {
   s.commit(image.state());
   cache.insert(text(21), s, SnapshotKind::end);
   EXPECT_EQ(cache.stats().entries, 0);
-  EXPECT_EQ(cache.stats().images, 1);
+  EXPECT_EQ(cache.stats().refused, 1);
+  Sequence replayed = at(20);
+  Leftovers rows(20, 9);
+  std::ranges::fill(rows.dead, std::uint8_t{0});
+  StepState step = rows.state();
+  step.global_only = 4;
+  replayed.commit(step);
+  cache.insert(text(29), replayed, SnapshotKind::end);
+  EXPECT_EQ(cache.stats().entries, 0);
+  EXPECT_EQ(cache.stats().refused, 2);
 }
 
 // As it reads in the header: 8 of them, then every second, fourth, ...
