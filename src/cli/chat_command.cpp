@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/cache_options.h"
 #include "cli/chat_file.h"
 #include "cli/chat_input.h"
 #include "cli/chat_session.h"
@@ -30,6 +31,7 @@ struct ChatFlags {
   ModelFlags model;
   SamplingFlags sampling;
   DraftFlags drafts;
+  CacheFlags cache;
   GenerateOptions generate{.max_tokens = 2048};
   std::string system, tools;
   std::string thinking = "on", effort = "high";
@@ -47,11 +49,10 @@ class Answering {
     const std::int64_t positions =
         std::min(sequence.length() + static_cast<std::int64_t>(prompt.size()) + options.max_tokens,
                  loaded_.model.config().max_seq_len);
-    const MemoryRequest request{
-        .context = positions,
-        .chunk = std::min(options.chunk, positions),
-        .sequences = 2,
-        .drafts = flags_.drafts.wanted()};  // one of them is the end of the prompt, to come back to
+    const MemoryRequest request{.context = positions,
+                                .chunk = std::min(options.chunk, positions),
+                                .sequences = 2,  // one of them is the end of the prompt, to come back to
+                                .drafts = flags_.drafts.wanted()};
     if (positions > set_aside_) {
       if (Status fits = set_aside(loaded_, context_, request, machine_of(flags_.model.memory)); !fits)
         return tl::unexpected(fits.error());
@@ -156,7 +157,11 @@ Expected<int> chat(ChatFlags& flags) {
   flags.generate.drafting = *drafting;
 
   Answering answering(*loaded, flags);
-  auto conversation = Conversation::start(*loaded, std::ref(answering), *options);
+  PrefixPlaces places;
+  const std::int64_t in_memory = budget_of(flags.cache, machine_of(flags.model.memory));
+  if (Status opened = open_prefix_places(flags.cache, flags.model, loaded->model, in_memory, places); !opened)
+    return tl::unexpected(opened.error());
+  auto conversation = Conversation::start(*loaded, std::ref(answering), *options, places.prefixes());
   if (!conversation) return tl::unexpected(conversation.error());
   if (Status begun = conversation->replace(std::move(*beginning), *options); !begun) {
     return fail(begun.error().code, "{}: {}", flags.tools.empty() ? "--system" : "--system and --tools",
@@ -226,6 +231,7 @@ void add_chat_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   add_model_flags(*command, flags->model);
   add_sampling_flags(*command, flags->sampling);
+  add_cache_flags(*command, flags->cache);
   add_draft_flag(*command, flags->drafts);
   command->footer(
       "Where standard input is no terminal, each line of it is a turn (or a tool's result, or a command), and the\n"

@@ -181,7 +181,8 @@ void ChatSession::stats(const std::string&) {
   text += fmt::format("{:<13} {} messages, {} of {} tokens of context used; thinking {}\n", "conversation",
                       conversation_.messages().size(), last_.prompt + last_.tokens, conversation_.context_tokens(),
                       thinking_text(conversation_.options().chat));
-  text += fmt::format("{:<13} {}\n", "state", byte_text(conversation_.state_bytes()));
+  const PrefixCacheStats& kept = conversation_.cache_stats();
+  text += fmt::format("{:<13} {} in {} snapshots to go on from\n", "state", byte_text(kept.bytes), kept.entries);
   view_.say(text);
 }
 

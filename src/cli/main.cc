@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "cli/bench_command.h"
+#include "cli/cache_command.h"
 #include "cli/chat_command.h"
 #include "cli/inspect_command.h"
 #include "cli/make_checkpoint_command.h"
@@ -55,6 +56,7 @@ int main(int argc, char** argv) {
   add_plan_command(app, exit_code);
   add_verify_command(app, exit_code);
   add_bench_command(app, exit_code);
+  add_cache_command(app, exit_code);
   add_make_checkpoint_command(app, exit_code);
   try {
     app.parse(argc, argv);

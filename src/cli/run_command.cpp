@@ -15,6 +15,7 @@
 #include "base/byte_text.h"
 #include "base/json.h"
 #include "base/process_memory.h"
+#include "cli/cache_options.h"
 #include "cli/draft_options.h"
 #include "cli/model_options.h"
 #include "cli/option_checks.h"
@@ -39,6 +40,7 @@ struct RunFlags {
   bool has_choices = false;
   SamplingFlags sampling;
   DraftFlags drafts;
+  CacheFlags cache;
   GenerateOptions generate;
 };
 
@@ -124,8 +126,10 @@ Json result_json(const RunFlags& flags, std::span<const TokenId> prompt, const G
   } else {
     add_completion(result.choices[0], logprobs, out);
   }
+  if (flags.generate.prefixes.cache != nullptr) out.set("cached_tokens", result.cached_tokens);
   if (flags.stats) {
     out.set("stats", Json::object({{"prompt_tokens", static_cast<std::int64_t>(prompt.size())},
+                                   {"cached_tokens", result.cached_tokens},
                                    {"tokens", tokens_of(result)},
                                    {"prompt_seconds", result.prompt_seconds},
                                    {"decode_seconds", result.decode_seconds},
@@ -142,10 +146,11 @@ Json result_json(const RunFlags& flags, std::span<const TokenId> prompt, const G
 void print_stats(std::span<const TokenId> prompt, const Generation& result, const MemoryUse& memory) {
   const auto rate = [](std::int64_t n, double s) { return s > 0 ? static_cast<double>(n) / s : 0.0; };
   const auto prompt_tokens = static_cast<std::int64_t>(prompt.size());
+  const std::string cached = result.cached_tokens > 0 ? fmt::format(", {} of them cached,", result.cached_tokens) : "";
   std::vector<std::string> ends;
   for (const Completion& c : result.choices) ends.emplace_back(name(c.end));
-  print_error(fmt::format("prompt  {} tokens in {:.2f} s ({:.1f} tokens/s)\n", prompt_tokens, result.prompt_seconds,
-                          rate(prompt_tokens, result.prompt_seconds)));
+  print_error(fmt::format("prompt  {} tokens{} in {:.2f} s ({:.1f} tokens/s)\n", prompt_tokens, cached,
+                          result.prompt_seconds, rate(prompt_tokens - result.cached_tokens, result.prompt_seconds)));
   print_error(fmt::format("decode  {} tokens in {:.2f} s ({:.1f} tokens/s), ended by {}\n", tokens_of(result),
                           result.decode_seconds, rate(tokens_of(result), result.decode_seconds),
                           fmt::join(ends, ", ")));
@@ -170,8 +175,9 @@ Expected<int> run(RunFlags& flags) {
   std::optional<MemoryPeak> peak;
   if (flags.stats) peak.emplace();
   // What is known before the tokenizer has seen the prompt; the rest is asked below.
-  MemoryRequest request{
-      .context = flags.generate.max_tokens + 1, .sequences = flags.generate.choices, .drafts = flags.drafts.wanted()};
+  MemoryRequest request{.context = flags.generate.max_tokens + 1,
+                        .sequences = flags.generate.choices + (flags.cache.folder.empty() ? 0 : 1),  // the snapshot
+                        .drafts = flags.drafts.wanted()};
   auto loaded = load_model(flags.model, request);
   if (!loaded) return tl::unexpected(loaded.error());
   const Model& model = loaded->model;
@@ -181,6 +187,12 @@ Expected<int> run(RunFlags& flags) {
   const auto drafting = drafting_of(flags.drafts, *loaded, stages);
   if (!drafting) return tl::unexpected(drafting.error());
   flags.generate.drafting = *drafting;
+  PrefixPlaces places;
+  if (!flags.cache.folder.empty()) {  // one request: nothing need stay in memory
+    if (Status opened = open_prefix_places(flags.cache, flags.model, model, 0, places); !opened)
+      return tl::unexpected(opened.error());
+    flags.generate.prefixes = places.prefixes();
+  }
   auto prompt = prompt_of(flags, *loaded);
   if (!prompt) return tl::unexpected(prompt.error());
   catch_interrupts();  // not before: while standard input is waited for, Ctrl-C ends the program at once
@@ -252,6 +264,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   add_sampling_flags(*command, flags->sampling);
   add_draft_flag(*command, flags->drafts);
+  add_cache_flags(*command, flags->cache);
   command
       ->add_option("--choices", flags->generate.choices,
                    "write so many texts, side by side; choice 0 is what a run without this gives")
@@ -277,7 +290,8 @@ void add_run_command(CLI::App& app, int& exit_code) {
       "Example: cachalot run \"It was a dark night, and\" --max-tokens 60 --seed 7\n"
       "         cachalot run --ids 0,377,1950 --temperature 0 --json --logprobs 5\n"
       "         cachalot run \"He said\" --top-p 0.9 --repetition-penalty 1.1 --stop . --stop '!' --choices 3\n"
-      "         cachalot run \"Once upon a time\" --draft 3 --stats");
+      "         cachalot run \"Once upon a time\" --draft 3 --stats\n"
+      "         cachalot run --cache states --stats < long.txt");
   command->callback([command, flags, &exit_code] {
     flags->has_text = command->count("text") > 0;
     flags->has_ids = command->count("--ids") > 0;

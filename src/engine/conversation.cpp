@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/state_key.h"
 #include "tokenizer/chat/json_fields.h"
 #include "tokenizer/chat/json_text.h"
 #include "tokenizer/chat/tool_name.h"
@@ -36,13 +37,18 @@ std::string text_at(const Json& object, std::string_view key) {
 
 }  // namespace
 
-Conversation::Conversation(const LoadedModel& loaded, Generator generator, const ConversationOptions& options)
-    : loaded_(&loaded), generator_(std::move(generator)), options_(options), remembered_(loaded.model.state_shape()) {}
+Conversation::Conversation(const LoadedModel& loaded, Generator generator, const ConversationOptions& options,
+                           const Prefixes& prefixes)
+    : loaded_(&loaded), generator_(std::move(generator)), options_(options), prefixes_(prefixes) {
+  if (prefixes_.cache != nullptr) return;
+  own_cache_ = std::make_unique<PrefixCache>(PrefixCacheOptions{.mode = state_mode(loaded.model)});
+  prefixes_.cache = own_cache_.get();
+}
 
 Expected<Conversation> Conversation::start(const LoadedModel& loaded, Generator generator,
-                                           const ConversationOptions& options) {
+                                           const ConversationOptions& options, const Prefixes& prefixes) {
   if (Status good = expect_chat_tokens(loaded.tokenizer); !good) return tl::unexpected(good.error());
-  return Conversation(loaded, std::move(generator), options);
+  return Conversation(loaded, std::move(generator), options, prefixes);
 }
 
 std::int64_t Conversation::context_tokens() const { return loaded_->model.config().max_seq_len; }
@@ -65,26 +71,15 @@ Status Conversation::replace(std::vector<Json> messages, const ConversationOptio
 
 Status Conversation::add(std::span<const Json> messages) { return replace(joined(messages_, messages), options_); }
 
-Expected<Generation> Conversation::run(std::span<const TokenId> prompt, Answer& answer, const GenerateOptions& options,
+Expected<Generation> Conversation::run(std::span<const TokenId> prompt, const GenerateOptions& options,
                                        const GenerateEvents& events) {
-  answer.prompt_tokens = static_cast<std::int64_t>(prompt.size());
-  answer.cached_tokens = remembered_.keep_beginning_of(prompt);
-  const auto cached = static_cast<std::size_t>(answer.cached_tokens);
-
   GenerateOptions ours = options;
   ours.choices = 1;
   ours.special = SpecialTokens::skip;
-  ours.before.assign(prompt.begin(), prompt.begin() + answer.cached_tokens);
-  std::vector<TokenId> ids(prompt.begin(), prompt.end());
-  GenerateEvents told = events;
-  told.prompt = [&](std::int64_t done, std::int64_t total) {
-    if (done == total) remembered_.mark(prompt);
-    if (events.prompt) events.prompt(done, total);
-  };
-  told.token = [&](const GeneratedToken& token) { ids.push_back(token.id); };
-  auto result = generator_(remembered_.sequence(), prompt.subspan(cached), ours, told);
-  remembered_.set_ids(std::move(ids));
-  return result;
+  ours.before = {};
+  ours.prefixes = prefixes_;
+  Sequence sequence = loaded_->model.new_sequence();
+  return generator_(sequence, prompt, ours, events);
 }
 
 Expected<Answer> Conversation::answer(std::span<const Json> said, const GenerateOptions& options,
@@ -111,10 +106,12 @@ Expected<Answer> Conversation::answer(std::span<const Json> said, const Generate
   const GenerateEvents generating{.prompt = events.prompt,
                                   .text = [&](std::int64_t, std::string_view text) { stream.push(text); },
                                   .interrupted = events.interrupted};
-  const auto result = run(*prompt, answer, options, generating);
+  const auto result = run(*prompt, options, generating);
   if (!result) return tl::unexpected(result.error());
   const Completion& completion = result->choices[0];
   answer.end = completion.end;
+  answer.prompt_tokens = tokens;
+  answer.cached_tokens = result->cached_tokens;
   answer.tokens = static_cast<std::int64_t>(completion.tokens.size());
   answer.prompt_seconds = result->prompt_seconds;
   answer.decode_seconds = result->decode_seconds;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A conversation with a model: its messages, and what the sequence remembers of their prompt (spec: chat-format.md).
+// A conversation with a model: its messages, their prompt, and the answer to it (spec: chat-format.md).
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,7 +13,7 @@
 #include "base/expected.h"
 #include "base/json.h"
 #include "engine/generate.h"
-#include "engine/remembered_prompt.h"
+#include "kv/prefix_cache.h"
 #include "tokenizer/chat/completion_stream.h"
 #include "tokenizer/chat/encode.h"
 #include "tokenizer/chat/prompt_ids.h"
@@ -52,14 +53,15 @@ using Generator = std::function<Expected<Generation>(Sequence&, std::span<const 
 
 class Conversation {
  public:
-  // Borrows `loaded`. Error: Errc::missing as expect_chat_tokens.
+  // Borrows `loaded`, and a cache and a store where `prefixes` has some; without a cache the conversation makes one of
+  // its own, so that a turn runs only what is new in its prompt. Error: Errc::missing as expect_chat_tokens.
   static Expected<Conversation> start(const LoadedModel& loaded, Generator generator,
-                                      const ConversationOptions& options = {});
+                                      const ConversationOptions& options = {}, const Prefixes& prefixes = {});
 
   std::span<const Json> messages() const { return messages_; }
   const ConversationOptions& options() const { return options_; }
   std::int64_t context_tokens() const;  // positions of the model
-  std::int64_t state_bytes() const { return remembered_.bytes(); }
+  const PrefixCacheStats& cache_stats() const { return prefixes_.cache->stats(); }
 
   // Replaces both. Error, and nothing is replaced: that of encode_chat or prompt_ids.
   Status replace(std::vector<Json> messages, const ConversationOptions& options);
@@ -67,8 +69,8 @@ class Conversation {
   // Adds messages that want no answer yet. Error, and nothing is added: as replace().
   Status add(std::span<const Json> messages);
 
-  // Adds `said` and the model's answer to it, run from the first token on that the sequence does not hold yet. What
-  // GenerateOptions say about the text's end counts; its special tokens, choices and `before` are ours.
+  // Adds `said` and the model's answer to it, run from the first token on that no state is kept for. What
+  // GenerateOptions say about the text's end counts; its special tokens, choices, `before` and prefixes are ours.
   // An answer that was cut (length, context, interrupted) stays as far as it came, as a turn without EOS (`wo_eos`),
   // unless it has complete calls; calls of an interrupted answer are dropped. Errors, and the conversation is as
   // before: those of replace() and generate(), a prompt that leaves the context no room (Errc::range), an answer that
@@ -76,17 +78,19 @@ class Conversation {
   Expected<Answer> answer(std::span<const Json> said, const GenerateOptions& options, const AnswerEvents& events);
 
  private:
-  Conversation(const LoadedModel& loaded, Generator generator, const ConversationOptions& options);
+  Conversation(const LoadedModel& loaded, Generator generator, const ConversationOptions& options,
+               const Prefixes& prefixes);
 
   Expected<std::vector<TokenId>> prompt_of(std::span<const Json> messages, const ConversationOptions& options) const;
-  Expected<Generation> run(std::span<const TokenId> prompt, Answer& answer, const GenerateOptions& options,
+  Expected<Generation> run(std::span<const TokenId> prompt, const GenerateOptions& options,
                            const GenerateEvents& events);
 
   const LoadedModel* loaded_;
   Generator generator_;
   ConversationOptions options_;
   std::vector<Json> messages_;
-  RememberedPrompt remembered_;
+  std::unique_ptr<PrefixCache> own_cache_;
+  Prefixes prefixes_;
 };
 
 // The calls of the last assistant message that no tool message answers, in their order; none once the user went on.

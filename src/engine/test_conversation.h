@@ -30,12 +30,10 @@ inline const LoadedModel& demo_model() {
 struct ScriptedModel {
   std::shared_ptr<Context> context = std::make_shared<Context>();
   std::vector<std::string> lines{};
-  EndReason end = EndReason::stop;                  // of the lines
-  std::vector<std::vector<TokenId>> prompts_run{};  // what each answer was given to run
+  EndReason end = EndReason::stop;  // of the lines
 
   Expected<Generation> operator()(Sequence& sequence, std::span<const TokenId> prompt, const GenerateOptions& options,
                                   const GenerateEvents& events) {
-    prompts_run.emplace_back(prompt.begin(), prompt.end());
     if (lines.empty()) return generate(demo_model(), *context, sequence, prompt, options, events);
     auto ids = demo_model().tokenizer.encode(lines.front());
     lines.erase(lines.begin());
@@ -50,7 +48,7 @@ struct ScriptedModel {
     for (const TokenId id : *ids) {
       if (!completion.tokens.empty()) {  // the one before; the last is drawn and not run
         const std::vector<TokenId> newest = {completion.tokens.back().id};
-        const auto ran = generate(demo_model(), *context, sequence, newest, only_run);
+        const auto ran = generate(demo_model(), *context, sequence, newest, {.max_tokens = 0});
         if (!ran) return ran;
       }
       completion.tokens.push_back({.id = id, .position = Position{sequence.length()}, .top = {}});
@@ -58,6 +56,10 @@ struct ScriptedModel {
       const auto piece = id == options.stop_tokens.at(0) ? std::string() : *stream.push(id);
       if (!piece.empty() && events.text) events.text(0, piece);
     }
+    std::vector<TokenId> run(prompt.begin(), prompt.end());
+    run.insert(run.end(), ids->begin(), ids->end());
+    run.resize(static_cast<std::size_t>(sequence.length()));
+    options.prefixes.cache->insert(run, sequence, SnapshotKind::end);  // as generate() would have
     completion.end = end;
     return result;
   }

@@ -159,6 +159,7 @@ TEST_F(PrefixStores, ADamagedOrCutFileIsRemovedAndTold) {
     ASSERT_EQ(told_.size(), 1u);
     EXPECT_NE(told_[0].find(cut ? "cut short" : "checksum"), std::string::npos) << told_[0];
     EXPECT_NE(told_[0].find("; it is removed"), std::string::npos) << told_[0];
+    EXPECT_EQ(told_[0].find(folder_.string()), told_[0].rfind(folder_.string())) << "named once: " << told_[0];
     EXPECT_FALSE(fs::exists(path));
     keep(s, text(60));
     EXPECT_EQ(hit(s, text(61)), 60);

@@ -198,6 +198,7 @@ Expected<Sequence> SnapshotReader::state(const StateShape& shape) {
   }
   try {
     auto sequence = Sequence::restore(shape, header_.numbers, [&](std::span<std::byte> part) { return section(part); });
+    if (!sequence && sequence.error().message.starts_with(what_)) return tl::unexpected(sequence.error());
     if (!sequence) return fail(sequence.error().code, "{}: {}", what_, sequence.error().message);
     if (left_ > 0) return fail(Errc::format, "{}: {} bytes more than its state has", what_, left_);
     return sequence;

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cache_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "base/byte_text.h"
+#include "base/json.h"
+#include "cli/cache_options.h"
+#include "cli/option_checks.h"
+#include "cli/terminal.h"
+#include "kv/stored_snapshots.h"
+
+namespace cachalot {
+namespace {
+
+struct CacheCommandFlags {
+  std::string folder;
+  bool json = false;
+  std::int64_t older = 0;  // days
+};
+
+Status expect_folder(const std::string& folder) {
+  if (!folder.empty()) return {};
+  return fail(Errc::usage, "which folder? Name it with --cache DIR, or in the variable CACHALOT_CACHE");
+}
+
+std::string age_text(std::int64_t seconds) {
+  if (seconds < 60) return fmt::format("{} s", seconds);
+  if (seconds < 60 * 60) return fmt::format("{} min", seconds / 60);
+  if (seconds < 48 * 60 * 60) return fmt::format("{} h", seconds / 3600);
+  return fmt::format("{} d", seconds / 86400);
+}
+
+Expected<int> list(const CacheCommandFlags& flags) {
+  if (Status given = expect_folder(flags.folder); !given) return tl::unexpected(given.error());
+  auto all = stored_snapshots(flags.folder);
+  if (!all) return tl::unexpected(all.error());
+  std::ranges::reverse(*all);  // the newest first
+  const auto now = std::filesystem::file_time_type::clock::now();
+  std::int64_t bytes = 0, good = 0;
+  Json entries = Json::array();
+  std::string lines;
+  for (const StoredSnapshot& s : *all) {
+    const std::int64_t age =
+        std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::seconds>(now - s.last_use).count());
+    const auto header = verify(s);
+    bytes += s.bytes;
+    good += header ? 1 : 0;
+    Json entry = Json::object({{"file", s.path.filename().string()},
+                               {"bytes", s.bytes},
+                               {"age_seconds", age},
+                               {"readable", header.has_value()}});
+    std::string what;
+    if (header) {
+      entry.set("tokens", header->numbers.length);
+      entry.set("kind", name(header->kind));
+      entry.set("model", header->key.model);
+      entry.set("fingerprint", header->key.fingerprint);
+      entry.set("mode", header->key.mode);
+      what = fmt::format("{:>9} tokens  {:<6}  {} {}  {}", header->numbers.length, name(header->kind),
+                         header->key.model, header->key.fingerprint.substr(0, 8), header->key.mode);
+    } else {
+      entry.set("error", header.error().message);
+      what = fmt::format("can't be read: {}", header.error().message);
+    }
+    lines += fmt::format("{:>10}  {:>6}  {}\n", byte_text(s.bytes), age_text(age), what);
+    entries.push_back(std::move(entry));
+  }
+  const std::int64_t count = std::ssize(*all);
+  if (flags.json) {
+    const Json out = Json::object({{"folder", flags.folder},
+                                   {"snapshots", std::move(entries)},
+                                   {"files", count},
+                                   {"bytes", bytes},
+                                   {"readable", good}});
+    print_out(out.dump() + "\n");
+  } else {
+    print_out(lines + fmt::format("{} snapshots, {} in all, {} of them readable\n", count, byte_text(bytes), good));
+  }
+  return 0;
+}
+
+Expected<int> clear(const CacheCommandFlags& flags) {
+  if (Status given = expect_folder(flags.folder); !given) return tl::unexpected(given.error());
+  const auto removed = remove_snapshots(flags.folder, std::chrono::hours(24 * flags.older));
+  if (!removed) return tl::unexpected(removed.error());
+  if (flags.json) {
+    print_out(Json::object({{"folder", flags.folder}, {"removed", removed->files}, {"bytes", removed->bytes}}).dump() +
+              "\n");
+  } else {
+    print_out(fmt::format("{} snapshots removed, {}\n", removed->files, byte_text(removed->bytes)));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_cache_command(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("cache", "Look at or clear the states that --cache keeps");
+  const auto flags = std::make_shared<CacheCommandFlags>();
+  command->require_subcommand(1);
+  const auto add = [&](const char* name, const char* what, Expected<int> (*run)(const CacheCommandFlags&)) {
+    CLI::App* sub = command->add_subcommand(name, what);
+    add_cache_folder_flag(*sub, flags->folder);
+    sub->add_flag("--json", flags->json, "write one JSON object");
+    sub->callback([flags, run, &exit_code] {
+      const auto code = run(*flags);
+      exit_code = code ? *code : report(code.error());
+    });
+    return sub;
+  };
+  add("ls", "List the states, the one used last first; reads and checks every byte", list)
+      ->footer("Example: cachalot cache ls --cache states");
+  CLI::App* clearing = add("clear", "Remove the states; other files in the folder stay", clear);
+  clearing->add_option("--older", flags->older, "only those that were not used for so many days")
+      ->transform(whole_number(1, 36500))
+      ->type_name("DAYS");
+  clearing->footer("Example: cachalot cache clear --cache states --older 7");
+  command->footer(
+      "Example: cachalot cache ls --cache states\n"
+      "         CACHALOT_CACHE=states cachalot cache clear");
+}
+
+}  // namespace cachalot

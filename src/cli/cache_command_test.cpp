@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cache_command.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/json.h"
+#include "cli/run_command.h"
+#include "cli/test_command.h"
+#include "kv/stored_snapshots.h"
+
+namespace cachalot {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CacheCommand : public testing::Test {
+ protected:
+  CacheCommand()
+      : folder_(testing::TempDir() + "cache_" + testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    fs::remove_all(folder_);
+  }
+  ~CacheCommand() override { fs::remove_all(folder_); }
+
+  static Ran line(std::vector<std::string> arguments) {
+    return run_line(std::move(arguments), {add_cache_command, add_run_command});
+  }
+  Ran cache(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), "cache");
+    arguments.insert(arguments.end(), {"--cache", folder_});
+    return line(std::move(arguments));
+  }
+  Ran run(const std::string& ids, std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"run", "--model", CACHALOT_BUILD_DIR "/golden/mini-a", "--ids", ids, "--max-tokens", "5",
+                               "--temperature", "1", "--json", "--logprobs", "4", "--cache", folder_});
+    return line(std::move(more));
+  }
+  static Json json_of(const Ran& ran) {
+    EXPECT_EQ(ran.exit_code, 0) << ran.error;
+    auto json = parse_json(ran.out, "out");
+    EXPECT_TRUE(json.has_value()) << ran.out;
+    return json ? std::move(*json) : Json();
+  }
+
+  std::string folder_;
+};
+
+std::int64_t number(const Json& object, std::string_view key) {
+  const Json* value = object.find(key);
+  return value == nullptr ? -1 : value->as_int64().value_or(-1);
+}
+
+TEST_F(CacheCommand, ARunLeavesStatesThatTheNextGoesOnFromWithTheSameText) {
+  const Json cold = json_of(run("3,40,77,5,6,7"));
+  EXPECT_EQ(number(cold, "cached_tokens"), 0);
+  const Json again = json_of(run("3,40,77,5,6,7", {"--stats"}));
+  EXPECT_EQ(number(again, "cached_tokens"), 5);
+  EXPECT_EQ(number(*again.find("stats"), "cached_tokens"), 5);
+  for (const char* key : {"ids", "text", "logprobs"}) EXPECT_EQ(*again.find(key), *cold.find(key)) << key;
+  EXPECT_EQ(number(json_of(run("3,40,77,5,6,8")), "cached_tokens"), 5);
+  EXPECT_EQ(number(json_of(run("3,40,77,5,6,8", {"--numerics", "f32"})), "cached_tokens"), 0);
+  EXPECT_EQ(number(json_of(run("3,40,77,5,6,8", {"--simd", "portable"})), "cached_tokens"), 0);
+}
+
+TEST_F(CacheCommand, StatsOfARunTellWhatWasCached) {
+  (void)run("3,40,77,5,6,7");
+  const Ran ran = line({"run", "--model", CACHALOT_BUILD_DIR "/golden/mini-a", "--ids", "3,40,77,5,6,7", "--max-tokens",
+                        "2", "--stats", "--cache", folder_});
+  EXPECT_NE(ran.error.find("prompt  6 tokens, 5 of them cached, in "), std::string::npos) << ran.error;
+}
+
+TEST_F(CacheCommand, LsTellsEachStateAndTheirSum) {
+  EXPECT_EQ(cache({"ls"}).exit_code, 1) << "there is no such folder yet";
+  (void)run("3,40,77");
+  (void)run("4,40,77");
+  const Ran ran = cache({"ls"});
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_NE(ran.out.find("7 tokens  end     mini-a "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("2 snapshots, "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("2 of them readable"), std::string::npos) << ran.out;
+  const Json json = json_of(cache({"ls", "--json"}));
+  EXPECT_EQ(number(json, "files"), 2);
+  EXPECT_EQ(number(json, "readable"), 2);
+  const Json& one = json.find("snapshots")->items()[0];
+  EXPECT_EQ(number(one, "tokens"), 7);
+  EXPECT_EQ(*one.find("model"), Json("mini-a"));
+  EXPECT_EQ(*one.find("readable"), Json(true));
+  EXPECT_NE(one.find("mode")->as_string()->find("cpu"), std::string::npos);
+  EXPECT_EQ(number(json, "bytes"), number(one, "bytes") + number(json.find("snapshots")->items()[1], "bytes"));
+}
+
+TEST_F(CacheCommand, LsTellsWhatCannotBeReadAndARunGoesOnWithoutIt) {
+  (void)run("3,40,77");
+  const fs::path file = stored_snapshots(folder_)->at(0).path;
+  std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(-1, std::ios::end).put('\x55');
+  EXPECT_NE(cache({"ls"}).out.find("can't be read: "), std::string::npos);
+  const Json json = json_of(cache({"ls", "--json"}));
+  EXPECT_EQ(number(json, "readable"), 0);
+  EXPECT_NE(json.find("snapshots")->items()[0].find("error"), nullptr);
+  const Ran without = run("3,40,77");
+  EXPECT_EQ(without.exit_code, 0);
+  EXPECT_NE(without.out.find("\"cached_tokens\":0"), std::string::npos) << without.out;
+}
+
+TEST_F(CacheCommand, ClearRemovesOurFilesAndTellsHowMany) {
+  (void)run("3,40,77");
+  std::ofstream(fs::path(folder_) / "notes.txt") << "mine";
+  EXPECT_EQ(cache({"clear", "--older", "1"}).out, "0 snapshots removed, 0 B\n");
+  const fs::path file = stored_snapshots(folder_)->at(0).path;
+  fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::hours(49));
+  EXPECT_EQ(cache({"clear", "--older", "3"}).out, "0 snapshots removed, 0 B\n");
+  EXPECT_NE(cache({"ls"}).out.find("  2 d  "), std::string::npos) << cache({"ls"}).out;
+  EXPECT_EQ(number(json_of(cache({"clear", "--older", "2", "--json"})), "removed"), 1);
+  EXPECT_TRUE(fs::exists(fs::path(folder_) / "notes.txt"));
+  (void)run("3,40,77");
+  EXPECT_NE(cache({"clear"}).out.find("1 snapshots removed, "), std::string::npos);
+  EXPECT_EQ(cache({"ls"}).out, "0 snapshots, 0 B in all, 0 of them readable\n");
+}
+
+TEST_F(CacheCommand, WithoutAFolderTheErrorSaysHowToNameOne) {
+  for (const char* what : {"ls", "clear"}) {
+    const Ran ran = line({"cache", what});
+    EXPECT_EQ(ran.exit_code, 2);
+    EXPECT_NE(ran.error.find("--cache DIR"), std::string::npos) << ran.error;
+    EXPECT_NE(ran.error.find("CACHALOT_CACHE"), std::string::npos) << ran.error;
+  }
+  EXPECT_EQ(line({"cache"}).exit_code, 2);
+  EXPECT_EQ(line({"cache", "ls", "--cache", ""}).exit_code, 2);
+  ::setenv("CACHALOT_CACHE", folder_.c_str(), 1);
+  (void)line({"run", "--model", CACHALOT_BUILD_DIR "/golden/mini-a", "--ids", "3,4", "--max-tokens", "2"});
+  const Ran ran = line({"cache", "ls"});
+  ::unsetenv("CACHALOT_CACHE");
+  EXPECT_NE(ran.out.find("1 snapshots"), std::string::npos) << ran.out << ran.error;
+}
+
+TEST_F(CacheCommand, WhatDoesNotGoWithACacheIsRefused) {
+  const Ran reference = run("3,4", {"--reference-op", "rope"});
+  EXPECT_EQ(reference.exit_code, 2);
+  EXPECT_NE(reference.error.find("--reference-op"), std::string::npos) << reference.error;
+  EXPECT_EQ(run("3,4", {"--index-keys", "published-slot"}).exit_code, 2);
+  EXPECT_EQ(run("3,4", {"--cache-budget", "much"}).exit_code, 2);
+  fs::remove_all(folder_);
+  std::ofstream(folder_) << "a file";
+  const Ran file = run("3,4");
+  EXPECT_EQ(file.exit_code, 1);
+  EXPECT_NE(file.error.find("it is no folder"), std::string::npos) << file.error;
+}
+
+TEST_F(CacheCommand, ABudgetThatHoldsOneStateKeepsTheNewest) {
+  (void)run("3,40,77");
+  const std::int64_t one = stored_snapshots(folder_)->at(0).bytes;
+  (void)run("4,40,77", {"--cache-budget", std::to_string(one + one / 2)});
+  EXPECT_EQ(stored_snapshots(folder_)->size(), 1u);
+  EXPECT_EQ(number(json_of(run("4,40,77")), "cached_tokens"), 2);
+}
+
+}  // namespace
+}  // namespace cachalot
