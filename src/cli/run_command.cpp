@@ -19,6 +19,7 @@
 #include "cli/draft_options.h"
 #include "cli/model_options.h"
 #include "cli/option_checks.h"
+#include "cli/prefill_options.h"
 #include "cli/sampling_options.h"
 #include "cli/terminal.h"
 #include "engine/generate.h"
@@ -40,6 +41,7 @@ struct RunFlags {
   bool has_choices = false;
   SamplingFlags sampling;
   DraftFlags drafts;
+  PrefillFlags prefill;
   CacheFlags cache;
   GenerateOptions generate;
 };
@@ -134,6 +136,7 @@ Json result_json(const RunFlags& flags, std::span<const TokenId> prompt, const G
                                    {"prompt_seconds", result.prompt_seconds},
                                    {"decode_seconds", result.decode_seconds},
                                    {"drafts", draft_json(result.drafts)},
+                                   {"prefill", prefill_json(flags.generate.prefill, result.layer_tokens)},
                                    {"state_fixed_bytes", memory.state_fixed},
                                    {"state_page_bytes", memory.state_pages},
                                    {"scratch_bytes", memory.scratch},
@@ -143,7 +146,8 @@ Json result_json(const RunFlags& flags, std::span<const TokenId> prompt, const G
   return out;
 }
 
-void print_stats(std::span<const TokenId> prompt, const Generation& result, const MemoryUse& memory) {
+void print_stats(std::span<const TokenId> prompt, const Generation& result, const std::string& prefill,
+                 const MemoryUse& memory) {
   const auto rate = [](std::int64_t n, double s) { return s > 0 ? static_cast<double>(n) / s : 0.0; };
   const auto prompt_tokens = static_cast<std::int64_t>(prompt.size());
   const std::string cached = result.cached_tokens > 0 ? fmt::format(", {} of them cached,", result.cached_tokens) : "";
@@ -151,6 +155,7 @@ void print_stats(std::span<const TokenId> prompt, const Generation& result, cons
   for (const Completion& c : result.choices) ends.emplace_back(name(c.end));
   print_error(fmt::format("prompt  {} tokens{} in {:.2f} s ({:.1f} tokens/s)\n", prompt_tokens, cached,
                           result.prompt_seconds, rate(prompt_tokens - result.cached_tokens, result.prompt_seconds)));
+  if (!prefill.empty()) print_error(fmt::format("prefill {}\n", prefill));
   print_error(fmt::format("decode  {} tokens in {:.2f} s ({:.1f} tokens/s), ended by {}\n", tokens_of(result),
                           result.decode_seconds, rate(tokens_of(result), result.decode_seconds),
                           fmt::join(ends, ", ")));
@@ -187,6 +192,7 @@ Expected<int> run(RunFlags& flags) {
   const auto drafting = drafting_of(flags.drafts, *loaded, stages);
   if (!drafting) return tl::unexpected(drafting.error());
   flags.generate.drafting = *drafting;
+  flags.generate.prefill = flags.prefill.value();
   PrefixPlaces places;
   if (!flags.cache.folder.empty()) {  // one request: nothing need stay in memory
     if (Status opened = open_prefix_places(flags.cache, flags.model, model, 0, places); !opened)
@@ -241,7 +247,8 @@ Expected<int> run(RunFlags& flags) {
   } else {
     print_out("\n");
   }
-  if (flags.stats && !flags.json) print_stats(*prompt, *result, memory);
+  if (flags.stats && !flags.json)
+    print_stats(*prompt, *result, prefill_text(model, flags.generate.prefill, result->layer_tokens), memory);
   std::fflush(stdout);
   const bool stopped =
       std::ranges::any_of(result->choices, [](const Completion& c) { return c.end == EndReason::interrupted; });
@@ -264,6 +271,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   add_sampling_flags(*command, flags->sampling);
   add_draft_flag(*command, flags->drafts);
+  add_prefill_flag(*command, flags->prefill);
   add_cache_flags(*command, flags->cache);
   command
       ->add_option("--choices", flags->generate.choices,
@@ -291,7 +299,8 @@ void add_run_command(CLI::App& app, int& exit_code) {
       "         cachalot run --ids 0,377,1950 --temperature 0 --json --logprobs 5\n"
       "         cachalot run \"He said\" --top-p 0.9 --repetition-penalty 1.1 --stop . --stop '!' --choices 3\n"
       "         cachalot run \"Once upon a time\" --draft 3 --stats\n"
-      "         cachalot run --cache states --stats < long.txt");
+      "         cachalot run --cache states --stats < long.txt\n"
+      "         cachalot run --prefill replay --stats < long.txt");
   command->callback([command, flags, &exit_code] {
     flags->has_text = command->count("text") > 0;
     flags->has_ids = command->count("--ids") > 0;

@@ -23,6 +23,9 @@ Status check_options(const GenerateOptions& options, const Model& model) {
         Errc::usage,
         "index keys as published are defined for one whole prompt (spec 10): it can't go on from a prefix cache");
   }
+  if (options.prefixes.cache != nullptr && options.prefill == Prefill::replay) {
+    return fail(Errc::usage, "a prefix cache holds exact states, and a replayed prompt neither takes nor leaves one");
+  }
   if (options.choices < 1) return fail(Errc::usage, "{} choices: expected 1 or more", options.choices);
   if (Status good = check_sampling(options.sampling, model.config().vocab_size); !good) return good;
   return check_stop_strings(options.stop_strings);
@@ -72,6 +75,7 @@ Expected<Generation> generate(const LoadedModel& loaded, Context& context, Seque
                 model.config().max_seq_len, room);
   }
   if (Status good = check_options(options, model); !good) return tl::unexpected(good.error());
+  if (Status good = check_prefill(options.prefill, sequence, total); !good) return tl::unexpected(good.error());
 
   Generation result;
   result.choices.resize(static_cast<std::size_t>(options.choices));
@@ -88,18 +92,22 @@ Expected<Generation> generate(const LoadedModel& loaded, Context& context, Seque
     return std::move(result);
   };
   result.cached_tokens = snapshots.resume(sequence);
+  const std::int64_t tail =
+      tail_start(model, options.prefill, sequence.length(), sequence.length() + total - result.cached_tokens);
   for (std::int64_t done = result.cached_tokens; done < total;) {
     const std::int64_t n =
         snapshots.chunk(sequence.length(), std::min(std::max<std::int64_t>(1, options.chunk), total - done));
     rows.clear();
-    for (const TokenId t : prompt.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(n)))
-      rows.push_back({.token = t});
+    const std::int64_t global_only = std::clamp<std::int64_t>(tail - sequence.length(), 0, n);
+    for (std::int64_t i = 0; i < n; ++i)
+      rows.push_back({.token = prompt[static_cast<std::size_t>(done + i)], .global_only = i < global_only});
     rows.back().wants_logits = done + n == total;
     if (Status ran = model.forward(context, {sequences, rows, nullptr, stopped}, logits); !ran) {
       if (ran.error().code != Errc::stopped) return tl::unexpected(ran.error());
       for (Completion& c : result.choices) c.end = EndReason::interrupted;
       return finish();
     }
+    result.layer_tokens.add(model, n, global_only);
     snapshots.committed(sequence);
     done += n;
     if (events.prompt) events.prompt(done - result.cached_tokens, total - result.cached_tokens);

@@ -14,6 +14,7 @@
 #include "base/expected.h"
 #include "engine/load_model.h"
 #include "engine/logprobs.h"
+#include "engine/prefill.h"
 #include "engine/sampler.h"
 
 namespace cachalot {
@@ -62,6 +63,7 @@ struct GenerateOptions {
   SpecialTokens special = SpecialTokens::skip;  // in the text
   std::int64_t logprobs = 0;                    // how many of the most likely tokens to report per step
   std::int64_t chunk = 256;  // prompt rows a step; changes speed and scratch, not a bit of the result
+  Prefill prefill = Prefill::exact;
   Drafting drafting{};
   Prefixes prefixes{};
 };
@@ -114,14 +116,16 @@ struct Generation {
   std::vector<Completion> choices;  // as many as were asked for
   DraftCounts drafts;
   std::int64_t cached_tokens = 0;  // of the prompt, that had not to be run
+  LayerTokens layer_tokens;        // of the prompt's other tokens
   double prompt_seconds = 0;
   double decode_seconds = 0;
 };
 
 // Continues `sequence` with the prompt and what follows it; of several choices it goes on as the first one. A choice is
 // bit for bit what it would be alone. Reserved ids are never drawn. Errors: an empty prompt, one longer than the
-// context, an id outside the vocabulary, options that check_sampling or check_stop_strings refuse, a row in which no
-// token is possible, and those of Model::forward. After an error or an interrupt the sequence holds what was committed.
+// context, an id outside the vocabulary, options that check_sampling, check_stop_strings or check_prefill refuse, a
+// row in which no token is possible, and those of Model::forward. After an error or an interrupt the sequence holds
+// what was committed.
 Expected<Generation> generate(const LoadedModel& loaded, Context& context, Sequence& sequence,
                               std::span<const TokenId> prompt, const GenerateOptions& options,
                               const GenerateEvents& events = {});

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// --prefill: how a command that generates runs its prompt.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "base/json.h"
+#include "engine/prefill.h"
+
+namespace cachalot {
+
+struct PrefillFlags {
+  std::string prefill = "exact";
+
+  Prefill value() const { return prefill == "replay" ? Prefill::replay : Prefill::exact; }
+};
+
+// Adds --prefill.
+void add_prefill_flag(CLI::App& command, PrefillFlags& flags);
+
+// What --stats tells of what a replay saved: empty for an exact prefill.
+std::string prefill_text(const Model& model, Prefill prefill, const LayerTokens& work);
+// mode, layer_tokens, layer_tokens_exact.
+Json prefill_json(Prefill prefill, const LayerTokens& work);
+
+}  // namespace cachalot
