@@ -107,6 +107,19 @@ TEST(PromptSnapshots, BehindTheHeaderOfTheLastTurnAnotherPromptGoesOn) {
   }
 }
 
+// What a hit costs: the new part, and less than snapshot_every tokens more.
+TEST(PromptSnapshots, ABeginningOfAnyLengthIsCachedUpToTheLastSnapshot) {
+  constexpr std::int64_t every = 32;
+  PrefixCache cache(cache_options(every));
+  const GenerateOptions only_run{.max_tokens = 0};
+  (void)run_with({&cache}, tokens(250), only_run);
+  for (std::int64_t common = 1; common < 250; common += 3) {
+    const std::int64_t cached = run_with({&cache}, fork(common, common + 5, 2), only_run).generation.cached_tokens;
+    EXPECT_LE(cached, common);
+    EXPECT_GT(cached, common - every) << common;
+  }
+}
+
 TEST(PromptSnapshots, FiveTurnsAreEachThatOfAColdRun) {
   PrefixCache cache(cache_options());
   std::vector<TokenId> prompt = tokens(11);
