@@ -19,6 +19,7 @@
 #include "cli/line_editor.h"
 #include "cli/model_options.h"
 #include "cli/option_checks.h"
+#include "cli/prefill_options.h"
 #include "cli/sampling_options.h"
 #include "cli/terminal.h"
 #include "tokenizer/chat/request_edges.h"
@@ -31,6 +32,7 @@ struct ChatFlags {
   ModelFlags model;
   SamplingFlags sampling;
   DraftFlags drafts;
+  PrefillFlags prefill;
   CacheFlags cache;
   GenerateOptions generate{.max_tokens = 2048};
   std::string system, tools;
@@ -140,6 +142,7 @@ Expected<int> chat(ChatFlags& flags) {
                 "--index-keys {}: it is defined for one whole prompt (spec 10), and chat goes on from what it has",
                 flags.model.index_keys);
   }
+  if (Status good = check_prefill(flags.prefill, flags.cache.folder); !good) return tl::unexpected(good.error());
   auto beginning = beginning_of(flags);
   if (!beginning) return tl::unexpected(beginning.error());
   auto loaded = load_model(flags.model,
@@ -155,6 +158,7 @@ Expected<int> chat(ChatFlags& flags) {
   const auto drafting = drafting_of(flags.drafts, *loaded, stages);
   if (!drafting) return tl::unexpected(drafting.error());
   flags.generate.drafting = *drafting;
+  flags.generate.prefill = flags.prefill.value();
 
   Answering answering(*loaded, flags);
   PrefixPlaces places;
@@ -233,6 +237,7 @@ void add_chat_command(CLI::App& app, int& exit_code) {
   add_sampling_flags(*command, flags->sampling);
   add_cache_flags(*command, flags->cache);
   add_draft_flag(*command, flags->drafts);
+  add_prefill_flag(*command, flags->prefill);
   command->footer(
       "Where standard input is no terminal, each line of it is a turn (or a tool's result, or a command), and the\n"
       "answers go to standard output. A line that ends with \\ goes on in the next; \"\"\" begins and ends a text of\n"

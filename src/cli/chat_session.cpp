@@ -178,6 +178,8 @@ void ChatSession::stats(const std::string&) {
   if (all_.answers > 1) text += lines(fmt::format("all {}", all_.answers).c_str(), all_);
   if (const std::string drafts = draft_text(all_.drafts); !drafts.empty())
     text += fmt::format("{:<13} {}\n", "drafts", drafts);
+  if (const LayerTokens& work = all_.layer_tokens; work.run < work.exact)
+    text += fmt::format("{:<13} replay: {} of {} layer-tokens\n", "prefill", work.run, work.exact);
   text += fmt::format("{:<13} {} messages, {} of {} tokens of context used; thinking {}\n", "conversation",
                       conversation_.messages().size(), last_.prompt + last_.tokens, conversation_.context_tokens(),
                       thinking_text(conversation_.options().chat));
@@ -275,6 +277,7 @@ void ChatSession::Totals::add(const Answer& answer) {
   prompt_seconds += answer.prompt_seconds;
   decode_seconds += answer.decode_seconds;
   drafts.add(answer.drafts);
+  layer_tokens.add(answer.layer_tokens);
 }
 
 }  // namespace cachalot

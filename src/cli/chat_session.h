@@ -72,6 +72,7 @@ class ChatSession {
     std::int64_t answers = 0, prompt = 0, cached = 0, tokens = 0;
     double prompt_seconds = 0, decode_seconds = 0;
     DraftCounts drafts{};
+    LayerTokens layer_tokens{};
     void add(const Answer& answer);
   };
   Totals last_, all_;

@@ -78,6 +78,14 @@ Expected<Generation> Conversation::run(std::span<const TokenId> prompt, const Ge
   ours.special = SpecialTokens::skip;
   ours.before = {};
   ours.prefixes = prefixes_;
+  if (options.prefill == Prefill::replay) {
+    PrefixCacheOptions apart = prefixes_.cache->options();
+    apart.replays = true;
+    if (!replays_) replays_ = std::make_unique<PrefixCache>(apart);
+    ours.prefixes = {.cache = replays_.get()};
+  } else {
+    replays_.reset();
+  }
   Sequence sequence = loaded_->model.new_sequence();
   return generator_(sequence, prompt, ours, events);
 }
@@ -116,6 +124,7 @@ Expected<Answer> Conversation::answer(std::span<const Json> said, const Generate
   answer.prompt_seconds = result->prompt_seconds;
   answer.decode_seconds = result->decode_seconds;
   answer.drafts = result->drafts;
+  answer.layer_tokens = result->layer_tokens;
   stream.finish(was_cut(answer.end) ? CompletionEnd::length : CompletionEnd::eos);
   answer.message = stream.message();
   answer.flags = stream.flag_names();

@@ -45,6 +45,7 @@ struct Answer {
   double prompt_seconds = 0;
   double decode_seconds = 0;
   DraftCounts drafts{};
+  LayerTokens layer_tokens{};  // of the prompt tokens that were run
 };
 
 // Who continues a prompt; generate() with a model, or a test.
@@ -61,7 +62,8 @@ class Conversation {
   std::span<const Json> messages() const { return messages_; }
   const ConversationOptions& options() const { return options_; }
   std::int64_t context_tokens() const;  // positions of the model
-  const PrefixCacheStats& cache_stats() const { return prefixes_.cache->stats(); }
+  // Of the states that the last answer could go on from: replayed and exact ones are kept apart.
+  const PrefixCacheStats& cache_stats() const { return (replays_ ? *replays_ : *prefixes_.cache).stats(); }
 
   // Replaces both. Error, and nothing is replaced: that of encode_chat or prompt_ids.
   Status replace(std::vector<Json> messages, const ConversationOptions& options);
@@ -90,6 +92,7 @@ class Conversation {
   ConversationOptions options_;
   std::vector<Json> messages_;
   std::unique_ptr<PrefixCache> own_cache_;
+  std::unique_ptr<PrefixCache> replays_;  // once a prompt was replayed; never in the store
   Prefixes prefixes_;
 };
 

@@ -98,6 +98,25 @@ TEST(Conversation, PrunedReasoningIsRunAgainFromTheEndOfTheLastPrompt) {
   EXPECT_EQ(second.cached_tokens, first.prompt_tokens - 1);  // <think> has become </think>
 }
 
+TEST(Conversation, ReplayedPromptsGoOnAsReplaysAndNeverAsExact) {
+  Conversation c = begin(ScriptedModel(), no_thinking), exact = begin(ScriptedModel(), no_thinking);
+  GenerateOptions replay = short_answers();
+  replay.prefill = Prefill::replay;
+  const std::string long_text =
+      "Tell me what the sea is like when the wind is high, and what the men on a ship do then, and whether they are "
+      "afraid of it, and what they eat, and when they sleep.";
+  const Answer first = say(c, long_text, replay);
+  EXPECT_LT(first.layer_tokens.run, first.layer_tokens.exact);
+  const Answer second = say(c, "And then?", replay);
+  EXPECT_EQ(second.cached_tokens, first.prompt_tokens + first.tokens - 1);
+  EXPECT_EQ(second.layer_tokens.run, second.layer_tokens.exact) << "shorter than the tail";
+  // Whoever asks for an exact answer then gets one: that of a conversation that is exact from its beginning.
+  ASSERT_TRUE(exact.replace({c.messages().begin(), c.messages().end()}, no_thinking));
+  const Answer third = say(c, "Why?");
+  EXPECT_EQ(third.cached_tokens, 0);
+  EXPECT_EQ(third.message.content, say(exact, "Why?").message.content);
+}
+
 TEST(Conversation, AChangedBeginningIsRunFromTheStart) {
   Conversation c = begin(ScriptedModel(), no_thinking);
   (void)say(c, "Call me.");

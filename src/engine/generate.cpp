@@ -9,6 +9,7 @@
 #include "engine/choice.h"
 #include "engine/draft_pause.h"
 #include "engine/prompt_snapshots.h"
+#include "kv/prefix_cache.h"
 
 namespace cachalot {
 namespace {
@@ -23,8 +24,14 @@ Status check_options(const GenerateOptions& options, const Model& model) {
         Errc::usage,
         "index keys as published are defined for one whole prompt (spec 10): it can't go on from a prefix cache");
   }
-  if (options.prefixes.cache != nullptr && options.prefill == Prefill::replay) {
-    return fail(Errc::usage, "a prefix cache holds exact states, and a replayed prompt neither takes nor leaves one");
+  if (const Prefixes& p = options.prefixes; p.cache != nullptr) {
+    const bool replay = options.prefill == Prefill::replay;
+    if (replay != p.cache->options().replays || (replay && p.store != nullptr)) {
+      return fail(Errc::usage,
+                  "prefill {}: exact and replayed states are not mixed, and the prefix cache that was given is for {} "
+                  "ones",
+                  name(options.prefill), p.cache->options().replays && p.store == nullptr ? "replayed" : "exact");
+    }
   }
   if (options.choices < 1) return fail(Errc::usage, "{} choices: expected 1 or more", options.choices);
   if (Status good = check_sampling(options.sampling, model.config().vocab_size); !good) return good;

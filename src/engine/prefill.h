@@ -11,7 +11,8 @@ namespace cachalot {
 
 // `replay` is an APPROXIMATION: layers from the last KV source on run a prompt's tail only, its last window of
 // positions, whose windows begin in the tail. All state that grows with the prompt is exact, and so is a prompt no
-// longer than the tail. What a sequence that replayed goes on with is never exact again, not to the bit.
+// longer than the tail. Nothing that goes on from a replayed sequence passes for exact. Its bits do not hang on chunks,
+// batch, threads or drafts; but on what the sequence held before the prompt, so on what a prefix cache had.
 enum class Prefill { exact, replay };
 const char* name(Prefill prefill);
 
@@ -32,6 +33,7 @@ struct LayerTokens {
   std::int64_t exact = 0;  // what an exact prefill of the same positions would have run
 
   void add(const Model& model, std::int64_t rows, std::int64_t global_only);
+  void add(const LayerTokens& other) { run += other.run, exact += other.exact; }
 };
 
 }  // namespace cachalot

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/state_key.h"
 #include "engine/test_drafts.h"
 #include "engine/test_generate.h"
 #include "kv/prefix_cache.h"
@@ -210,11 +211,37 @@ TEST(Prefill, ChoicesAndDraftsBehindAReplayChangeNoBit) {
   }
 }
 
-TEST(Prefill, AReplayNeitherTakesNorLeavesCachedStates) {
-  PrefixCache cache;
-  GenerateOptions options = options_of(Prefill::replay);
+TEST(Prefill, ExactAndReplayedStatesAreNotMixedInACache) {
+  PrefixCache exact({.mode = state_mode(mini().model)}), replays({.mode = state_mode(mini().model), .replays = true});
+  for (const auto& [prefill, cache] : {std::pair(Prefill::replay, &exact), std::pair(Prefill::exact, &replays)}) {
+    GenerateOptions options = options_of(prefill);
+    options.prefixes.cache = cache;
+    EXPECT_NE(refusal(mini().model.new_sequence(), 3, options).find("are not mixed"), std::string::npos);
+  }
+}
+
+TEST(Prefill, AReplayGoesOnFromReplayedStatesThatHaveWholeWindows) {
+  PrefixCache cache({.snapshot_every = 64, .mode = state_mode(mini().model), .replays = true});
+  GenerateOptions options = options_of(Prefill::replay, 0);
+  const Generation cold = go(tokens(260), options).generation;
   options.prefixes.cache = &cache;
-  EXPECT_NE(refusal(mini().model.new_sequence(), 3, options).find("holds exact states"), std::string::npos);
+  const Result first = go(tokens(200), options);
+  EXPECT_EQ(first.sequence.tail_start(), 144);
+  EXPECT_EQ(cache.stats().entries, 4) << "behind 64, 128 and 192 positions, and at the end";
+  // Behind the end of the first prompt, and with a tail of its own: as if all had been run anew.
+  options.max_tokens = 6;
+  const Result longer = go(tokens(260), options);
+  EXPECT_EQ(longer.generation.cached_tokens, 200);
+  EXPECT_EQ(longer.sequence.tail_start(), 204);
+  EXPECT_EQ(longer.generation.layer_tokens.run, 6 * 60 + 4 * 56);
+  expect_same(longer.generation, go(tokens(260), options_of(Prefill::replay)).generation);
+  EXPECT_EQ(cold.layer_tokens.run, 6 * 260 + 4 * 56);
+  // Of a shorter one only what was left within the replay has these tokens, and no windows for it.
+  auto other = tokens(130);
+  other.back() = TokenId{2};
+  const Result shorter = go(other, options);
+  EXPECT_EQ(shorter.generation.cached_tokens, 0);
+  expect_same(shorter.generation, go(other, options_of(Prefill::replay)).generation);
 }
 
 }  // namespace

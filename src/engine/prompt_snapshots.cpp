@@ -28,7 +28,8 @@ std::int64_t PromptSnapshots::resume(Sequence& sequence) {
       best = std::move(found->sequence);
     }
   }
-  if (best) sequence = std::move(*best);
+  // A snapshot from within a replay leaves the windows of a shorter prompt cut.
+  if (best && best->whole_window_at(std::ssize(prompt_) - 1)) sequence = std::move(*best);
   return sequence.length();
 }
 

@@ -74,7 +74,7 @@ void PrefixCache::insert(std::span<const TokenId> ids, const Sequence& sequence,
   const std::int64_t length = std::ssize(ids);
   check(length == sequence.length(), "a snapshot has as many ids as positions");
   if (length == 0) return;
-  if (!sequence.text_only() || sequence.replayed()) {
+  if (!sequence.text_only() || (sequence.replayed() && !options_.replays)) {
     ++stats_.refused;
     return;
   }

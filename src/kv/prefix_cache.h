@@ -36,6 +36,9 @@ struct PrefixCacheOptions {
   std::int64_t snapshot_every = 512;            // positions from one periodic snapshot to the next
   // What else the bits of a state hang on, such as the backend: only for who puts states in to compare.
   std::string mode{};
+  // For requests that replay their prompts (spec 11), and no others: it keeps replayed states as well. What goes on
+  // from one has windows that begin where earlier tails did, so its bits hang on what was asked before.
+  bool replays = false;
   std::uint64_t (*hash)(std::uint64_t before, TokenId next) = chain_hash;
 };
 
@@ -60,7 +63,8 @@ class PrefixCache {
   std::optional<Sequence> find(std::span<const TokenId> prompt);
 
   // Keeps a share of `sequence`, which has committed exactly `ids`. One with the same ids is refreshed. Not kept are a
-  // sequence with images, whose ids do not tell what they show, and one that was replayed, which is no exact state.
+  // sequence with images, whose ids do not tell what they show; and, but for requests that replay, one that was
+  // replayed, which is no exact state.
   //
   // Of the periodic snapshots that `ids` continue those remain whose distance from its end is at most 8 *
   // snapshot_every; of older ones, every second up to twice that, every fourth up to four times, and so on: about
