@@ -115,11 +115,19 @@ Status PrefixStore::save(std::span<const TokenId> ids, const Sequence& sequence,
                           .tokens = sequence.length(),
                           .ids_hash = hash_of(ids)};
   const fs::path path = options_.folder / name.text();
-  std::error_code error;
-  if (fs::exists(path, error) && !passed_over_.contains(path)) {
-    touch(path);
+  const auto same_ids = [&](const StoredSnapshot& s) {
+    return s.name.key == name.key && s.name.tokens == name.tokens && s.name.ids_hash == name.ids_hash &&
+           !passed_over_.contains(s.path);
+  };
+  auto all = stored_snapshots(options_.folder);
+  if (!all) return tl::unexpected(all.error());
+  std::erase_if(*all, [&](const StoredSnapshot& s) { return !same_ids(s); });
+  for (const StoredSnapshot& s : *all) {
+    if (s.name.reachable > name.reachable) continue;
+    touch(s.path);
     return {};
   }
+  std::error_code error;
   const fs::path beside = name_while_writing(path);
   Status written = write_snapshot(beside, header, ids, sequence);
   if (written) {
@@ -131,6 +139,7 @@ Status PrefixStore::save(std::span<const TokenId> ids, const Sequence& sequence,
     return written;
   }
   passed_over_.erase(path);
+  for (const StoredSnapshot& s : *all) fs::remove(s.path, error);  // the new one reaches further back
   make_room(path);
   return {};
 }

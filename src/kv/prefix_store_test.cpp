@@ -122,6 +122,22 @@ TEST_F(PrefixStores, TheSameAgainIsOneFileUsedJustNow) {
   EXPECT_GT(files()[0].last_use, before + std::chrono::hours(4));
 }
 
+TEST_F(PrefixStores, OfTwoWithTheSameIdsTheOneThatReachesFurtherBackStays) {
+  Sequence near = at(70);
+  ASSERT_TRUE(near.truncate(60));  // goes back to 54
+  for (const bool near_first : {true, false}) {
+    PrefixStore s = store();
+    if (near_first) {
+      EXPECT_TRUE(s.save(text(60), near, SnapshotKind::end));
+    }
+    keep(s, text(60));
+    EXPECT_TRUE(s.save(text(60), near, SnapshotKind::end));
+    ASSERT_EQ(files().size(), 1u);
+    EXPECT_EQ(hit(s, fork(44, 80, 2)), 44);
+    EXPECT_TRUE(remove_snapshots(folder_));
+  }
+}
+
 TEST_F(PrefixStores, AnotherModelOrModeFindsNothingAndHarmsNothing) {
   PrefixStore one = store(), other = store(1 << 30, "cpu portable");
   keep(one, text(60));
