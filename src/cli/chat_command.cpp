@@ -244,7 +244,7 @@ void add_chat_command(CLI::App& app, int& exit_code) {
       "several lines; /help lists the commands. Ctrl-C stops an answer, and what there is of it stays.\n"
       "Lines typed are kept in $XDG_STATE_HOME/cachalot/history (~/.local/state/cachalot/history).\n"
       "Example: cachalot chat --system \"Be brief.\" --thinking off\n"
-      "         cachalot chat --tools tools.json --effort low\n"
+      "         cachalot chat --tools docs/examples/tools.json --thinking off\n"
       "         printf 'Hello.\\nAnd then?\\n' | cachalot chat --thinking off --max-tokens 40 --seed 7");
   command->callback([flags, &exit_code] {
     const auto code = chat(*flags);

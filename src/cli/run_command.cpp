@@ -248,9 +248,9 @@ Expected<int> run(RunFlags& flags) {
   } else {
     print_out("\n");
   }
+  std::fflush(stdout);  // before what goes to standard error, which may be the same file
   if (flags.stats && !flags.json)
     print_stats(*prompt, *result, prefill_text(model, flags.generate.prefill, result->layer_tokens), memory);
-  std::fflush(stdout);
   const bool stopped =
       std::ranges::any_of(result->choices, [](const Completion& c) { return c.end == EndReason::interrupted; });
   return stopped ? 1 : 0;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/state_key.h"
+#include "tokenizer/chat/format_text.h"
 #include "tokenizer/chat/json_fields.h"
 #include "tokenizer/chat/json_text.h"
 #include "tokenizer/chat/tool_name.h"
@@ -85,6 +86,10 @@ Expected<Generation> Conversation::run(std::span<const TokenId> prompt, const Ge
     ours.prefixes = {.cache = replays_.get()};
   } else {
     replays_.reset();
+  }
+  // A model that begins another turn by itself has ended its own.
+  for (const std::string_view opener : {bos_token, system_token, user_token, assistant_token}) {
+    if (const auto id = loaded_->tokenizer.id_of(opener)) ours.stop_tokens.push_back(*id);
   }
   Sequence sequence = loaded_->model.new_sequence();
   return generator_(sequence, prompt, ours, events);

@@ -42,6 +42,23 @@ TEST(Conversation, ATokenizerWithoutTheFormatsTokensIsRefusedWithAllTheirNames) 
   EXPECT_NE(conversation.error().message.find("<｜title｜>"), std::string::npos) << conversation.error().message;
 }
 
+// Whoever sees only the text could take what follows such a token for a turn of the user's.
+TEST(Conversation, AnAnswerEndsWhereTheModelWouldBeginAnotherTurn) {
+  std::vector<TokenId> stops;
+  ScriptedModel model{.lines = {"I see."}};
+  Conversation conversation = begin([&](Sequence& sequence, std::span<const TokenId> prompt,
+                                        const GenerateOptions& options, const GenerateEvents& events) {
+    stops = options.stop_tokens;
+    return model(sequence, prompt, options, events);
+  });
+  say(conversation, "Look.");
+  for (const char* opener : {"<｜begin▁of▁sentence｜>", "<｜System｜>", "<｜User｜>", "<｜Assistant｜>"}) {
+    const auto id = demo_model().tokenizer.id_of(opener);
+    ASSERT_TRUE(id) << opener;
+    EXPECT_NE(std::ranges::find(stops, *id), stops.end()) << opener;
+  }
+}
+
 // The tokens that are not run again change no bit: every answer is that of a conversation that begins with it.
 TEST(Conversation, EachAnswerIsThatOfAFreshSequence) {
   struct Case {
