@@ -16,6 +16,7 @@
 #include "base/mapped_file.h"
 #include "cli/model_options.h"
 #include "cli/option_checks.h"
+#include "cli/prefill_options.h"
 #include "cli/terminal.h"
 #include "engine/perplexity.h"
 
@@ -26,7 +27,8 @@ struct PerplexityFlags {
   ModelFlags model;
   std::string first, second;  // arguments as they stand: the file alone, or the model before it
   std::optional<std::int64_t> context, limit;
-  std::int64_t chunk = PerplexityOptions{}.chunk;
+  std::int64_t chunk = PerplexityOptions{}.chunk, prompt = PerplexityOptions{}.prompt;
+  PrefillFlags prefill;
   bool json = false;
 };
 
@@ -95,9 +97,13 @@ Expected<int> run(PerplexityFlags& flags) {
   auto loaded = load_model(flags.model, {.all_logits = true});
   if (!loaded) return tl::unexpected(loaded.error());
   const Model& model = loaded->model;
-  PerplexityOptions options{.context = flags.context.value_or(default_window(model.config())), .chunk = flags.chunk};
+  PerplexityOptions options{.context = flags.context.value_or(default_window(model.config())),
+                            .chunk = flags.chunk,
+                            .prompt = flags.prompt,
+                            .prefill = flags.prefill.value()};
   if (Status good = check_perplexity(options, model.config()); !good)
-    return fail(good.error().code, "--context: {}", good.error().message);
+    return fail(good.error().code, "{}: {}", options.prompt < options.context ? "--context" : "--prompt",
+                good.error().message);
   // The released quirk is defined for one whole prompt and then single steps (spec 10).
   if (model.options().index_keys == IndexKeys::published_slot) options.chunk = std::numeric_limits<std::int64_t>::max();
 
@@ -123,25 +129,28 @@ Expected<int> run(PerplexityFlags& flags) {
   progress.clear();
   if (!score) return tl::unexpected(score.error());
   if (score->tokens == 0) return fail(Errc::stopped, "interrupted before anything was scored");
-  print_out(flags.json ? score_json(*score, options.context).dump() + "\n" : shown_score(*score, options.context));
+  print_out(flags.json ? score_json(*score, options).dump() + "\n" : shown_score(*score, options));
   std::fflush(stdout);
   return score->complete() ? 0 : 1;
 }
 
 }  // namespace
 
-std::string shown_score(const TextScore& score, std::int64_t context) {
+std::string shown_score(const TextScore& score, const PerplexityOptions& options) {
   return fmt::format(
       "{}bits per byte {:.4f}   perplexity {:.2f} per token, {:.4f} nats per token\n"
-      "{} tokens of {} bytes ({:.2f} bytes a token) in {:.1f} s ({} tokens/s), windows of {} tokens\n",
+      "{} tokens of {} bytes ({:.2f} bytes a token) in {:.1f} s ({} tokens/s), windows of {} tokens{}\n",
       score.complete() ? ""
                        : fmt::format("incomplete: interrupted after {} of {} tokens\n", grouped(score.tokens),
                                      grouped(score.all_tokens)),
       score.bits_per_byte(), score.perplexity(), score.nats_per_token(), grouped(score.tokens), grouped(score.bytes),
-      score.bytes_per_token(), score.seconds, grouped(per_second(score)), grouped(context));
+      score.bytes_per_token(), score.seconds, grouped(per_second(score)), grouped(options.context),
+      options.prompt == 1
+          ? ""
+          : fmt::format(", the first {} a prompt ({} prefill)", grouped(options.prompt), name(options.prefill)));
 }
 
-Json score_json(const TextScore& score, std::int64_t context) {
+Json score_json(const TextScore& score, const PerplexityOptions& options) {
   return Json::object({{"complete", score.complete()},
                        {"bits_per_byte", score.bits_per_byte()},
                        {"perplexity", score.perplexity()},
@@ -150,7 +159,9 @@ Json score_json(const TextScore& score, std::int64_t context) {
                        {"tokens", score.tokens},
                        {"bytes", score.bytes},
                        {"tokens_to_score", score.all_tokens},
-                       {"context", context},
+                       {"context", options.context},
+                       {"prompt", options.prompt},
+                       {"prefill", name(options.prefill)},
                        {"seconds", score.seconds},
                        {"tokens_per_second", per_second(score)}});
 }
@@ -175,9 +186,15 @@ void add_perplexity_command(CLI::App& app, int& exit_code) {
   command->add_option("--chunk", flags->chunk, "rows run at once; changes speed and memory, never the result")
       ->transform(whole_number(1, std::uint64_t{1} << 24))
       ->capture_default_str();
+  command
+      ->add_option("--prompt", flags->prompt,
+                   "tokens at each window's start that are run as a prompt; only what follows them is scored")
+      ->transform(whole_number(1, std::uint64_t{1} << 40))
+      ->capture_default_str();
+  add_prefill_flag(*command, flags->prefill);
   command->add_flag("--json", flags->json,
                     "write one JSON object: complete, bits_per_byte, perplexity, nats_per_token, nats, tokens, bytes, "
-                    "tokens_to_score, context, seconds, tokens_per_second");
+                    "tokens_to_score, context, prompt, prefill, seconds, tokens_per_second");
   command->footer(
       "The text is tokenized as a whole, and nothing in it becomes a special token. Its tokens are cut into windows;\n"
       "each is run by itself behind a begin-of-sentence token, so every token is scored once, by what stands before\n"
@@ -187,6 +204,7 @@ void add_perplexity_command(CLI::App& app, int& exit_code) {
       "Ctrl-C ends it with the score of what was done so far, marked as incomplete, and exit code 1.\n"
       "Example: cachalot perplexity models/demo README.md\n"
       "         cachalot perplexity README.md --context 512 --limit 1000 --json\n"
+      "         cachalot perplexity README.md --context 1064 --prompt 1000 --prefill replay\n"
       "         zcat text.gz | cachalot perplexity models/demo -");
   command->callback([flags, &exit_code] {
     auto code = run(*flags);

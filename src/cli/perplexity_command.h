@@ -13,8 +13,8 @@ namespace cachalot {
 // cachalot perplexity: how well a model predicts a text, in bits per byte.
 void add_perplexity_command(CLI::App& app, int& exit_code);
 
-// A score in two lines, behind one that says so where it is incomplete; and as JSON. `context`: tokens of a window.
-std::string shown_score(const TextScore& score, std::int64_t context);
-Json score_json(const TextScore& score, std::int64_t context);
+// A score in two lines, behind one that says so where it is incomplete; and as JSON. `options`: what was asked for.
+std::string shown_score(const TextScore& score, const PerplexityOptions& options);
+Json score_json(const TextScore& score, const PerplexityOptions& options);
 
 }  // namespace cachalot

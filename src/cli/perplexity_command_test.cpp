@@ -74,7 +74,7 @@ TEST_F(PerplexityCommand, JsonHasEveryFigureAndTheyAgree) {
   EXPECT_NEAR(real(json, "bits_per_byte"), nats / std::log(2.0) / static_cast<double>(text.size()), 1e-9);
   EXPECT_NEAR(real(json, "nats_per_token"), nats / tokens, 1e-9);
   EXPECT_NEAR(std::log(real(json, "perplexity")), nats / tokens, 1e-9);
-  EXPECT_EQ(json.members().size(), 11u);
+  EXPECT_EQ(json.members().size(), 13u);
   const std::string help = run({"--help"}).out;
   for (const Json::Member& member : json.members()) EXPECT_NE(help.find(member.key), std::string::npos) << member.key;
 }
@@ -88,6 +88,24 @@ TEST_F(PerplexityCommand, TheModelMayBeNamedInThreeWays) {
   const Ran twice = run({model_, file_, "--model", model_});
   EXPECT_EQ(twice.exit_code, 2);
   EXPECT_NE(twice.error.find("named twice"), std::string::npos) << twice.error;
+}
+
+TEST_F(PerplexityCommand, APromptIsRunAsSaidAndOnlyWhatFollowsItIsScored) {
+  const Json all = json_of(run({model_, file_, "--json"}));
+  const std::int64_t tokens = whole(all, "tokens");
+  ASSERT_GT(tokens, 5);
+  const Json some = json_of(run({model_, file_, "--json", "--prompt", "4"}));
+  EXPECT_EQ(whole(some, "tokens"), tokens - 3);
+  EXPECT_EQ(*some.find("prefill"), Json("exact"));
+  // No longer than a window, so that a replay is exact.
+  EXPECT_EQ(json_of(run({model_, file_, "--json", "--prompt", "4", "--prefill", "replay"})).find("nats")->dump(),
+            some.find("nats")->dump());
+  EXPECT_NE(
+      run({model_, file_, "--prompt", "4", "--prefill", "replay"}).out.find(", the first 4 a prompt (replay prefill)"),
+      std::string::npos);
+  const Ran refused = run({model_, file_, "--context", "16", "--prompt", "16"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.error.find("a prompt of 16 tokens: expected 1 to 15"), std::string::npos) << refused.error;
 }
 
 TEST_F(PerplexityCommand, ADashIsStandardInput) {
@@ -151,15 +169,15 @@ TEST_F(PerplexityCommand, WhatCannotBeScoredIsOneSentenceThatNamesIt) {
 
 TEST_F(PerplexityCommand, AScoreThatIsIncompleteIsMarkedSo) {
   TextScore score{.tokens = 1234567, .bytes = 4000000, .nats = 3e6, .seconds = 600, .all_tokens = 2000000};
-  EXPECT_EQ(shown_score(score, 2048),
+  EXPECT_EQ(shown_score(score, {.context = 2048}),
             "incomplete: interrupted after 1,234,567 of 2,000,000 tokens\n"
             "bits per byte 1.0820   perplexity 11.36 per token, 2.4300 nats per token\n"
             "1,234,567 tokens of 4,000,000 bytes (3.24 bytes a token) in 600.0 s (2,057 tokens/s), windows of 2,048 "
             "tokens\n");
-  EXPECT_FALSE(*score_json(score, 2048).find("complete")->as_bool());
+  EXPECT_FALSE(*score_json(score, {.context = 2048}).find("complete")->as_bool());
   score.all_tokens = score.tokens;
-  EXPECT_EQ(shown_score(score, 2048).find("bits per byte 1.0820"), 0u);
-  EXPECT_TRUE(*score_json(score, 2048).find("complete")->as_bool());
+  EXPECT_EQ(shown_score(score, {.context = 2048}).find("bits per byte 1.0820"), 0u);
+  EXPECT_TRUE(*score_json(score, {.context = 2048}).find("complete")->as_bool());
 }
 
 TEST_F(PerplexityCommand, AnInterruptBeforeAnythingWasScoredSaysSo) {

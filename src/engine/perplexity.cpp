@@ -31,9 +31,13 @@ Status expect_ids(std::span<const TokenId> text, std::int64_t vocab) {
 std::int64_t default_window(const Config& config) { return std::min(usual_window, config.max_seq_len); }
 
 Status check_perplexity(const PerplexityOptions& options, const Config& config) {
-  if (options.context >= 2 && options.context <= config.max_seq_len) return {};
-  return fail(Errc::usage, "windows of {} tokens: expected 2 to {}, which is the model's context", options.context,
-              config.max_seq_len);
+  if (options.context < 2 || options.context > config.max_seq_len) {
+    return fail(Errc::usage, "windows of {} tokens: expected 2 to {}, which is the model's context", options.context,
+                config.max_seq_len);
+  }
+  if (options.prompt >= 1 && options.prompt < options.context) return {};
+  return fail(Errc::usage, "a prompt of {} tokens: expected 1 to {}, so that something of a window of {} can be scored",
+              options.prompt, options.context - 1, options.context);
 }
 
 Expected<std::vector<TokenId>> tokens_to_score(const Tokenizer& tokenizer, std::string_view text) {
@@ -60,8 +64,17 @@ Expected<TextScore> score_tokens(const LoadedModel& loaded, Context& context, st
   if (Status good = expect_ids(text, std::min(c.vocab_size, loaded.tokenizer.vocab_size())); !good)
     return tl::unexpected(good.error());
 
-  TextScore score{.all_tokens = static_cast<std::int64_t>(text.size() - unscored)};
   const auto window = static_cast<std::size_t>(options.context - 1), vocab = static_cast<std::size_t>(c.vocab_size);
+  const auto prompt = static_cast<std::size_t>(options.prompt);  // its last row gives the first target that counts
+  const auto counted = [&](std::size_t targets) { return targets < prompt ? 0 : targets - prompt + 1; };
+  const auto tail = static_cast<std::size_t>(tail_start(model, options.prefill, 0, options.prompt));
+  TextScore score;
+  for (std::size_t first = unscored; first < text.size(); first += window)
+    score.all_tokens += static_cast<std::int64_t>(counted(std::min(window, text.size() - first)));
+  if (score.all_tokens == 0) {
+    return fail(Errc::format, "there is nothing to score: the text has {} tokens, and a prompt takes {}", text.size(),
+                prompt);
+  }
   const auto chunk = static_cast<std::size_t>(std::max<std::int64_t>(1, options.chunk));
   const std::function<bool()>* stopped = events.interrupted ? &events.interrupted : nullptr;
   std::vector<Row> rows;
@@ -71,6 +84,7 @@ Expected<TextScore> score_tokens(const LoadedModel& loaded, Context& context, st
   for (std::size_t first = unscored; first < text.size(); first += window) {
     // Row i of a window is the token before its target i; the last target is run by no row.
     const auto targets = text.subspan(first, std::min(window, text.size() - first));
+    if (counted(targets.size()) == 0) break;  // the last window, too short for its prompt
     TokenId before = has_bos ? TokenId{static_cast<std::int32_t>(c.bos_token_id)} : text[first - 1];
     Sequence sequence = model.new_sequence();
     Sequence* const sequences[] = {&sequence};
@@ -78,28 +92,30 @@ Expected<TextScore> score_tokens(const LoadedModel& loaded, Context& context, st
       const auto part = targets.subspan(done, std::min(chunk, targets.size() - done));
       rows.clear();
       for (const TokenId target : part) {
-        rows.push_back({.token = before, .wants_logits = true});
+        const std::size_t row = done + rows.size();
+        rows.push_back({.token = before, .wants_logits = row + 1 >= prompt, .global_only = row < tail});
         before = target;
       }
       if (Status ran = model.forward(context, {sequences, rows, nullptr, stopped}, logits); !ran) {
         if (ran.error().code == Errc::stopped) return score;
         return tl::unexpected(ran.error());
       }
-      nats.resize(part.size());
-      const auto count = static_cast<std::int64_t>(part.size());
+      const auto scored = part.last(static_cast<std::size_t>(std::ranges::count_if(rows, &Row::wants_logits)));
+      nats.resize(scored.size());
+      const auto count = static_cast<std::int64_t>(scored.size());
       context.pool.parallel(count, 1, [&](std::int64_t begin, std::int64_t end, int) {
         for (auto r = static_cast<std::size_t>(begin); r < static_cast<std::size_t>(end); ++r)
-          nats[r] = nats_of(std::span<const float>(logits).subspan(r * vocab, vocab), part[r]);
+          nats[r] = nats_of(std::span<const float>(logits).subspan(r * vocab, vocab), scored[r]);
       });
-      for (std::size_t r = 0; r < part.size(); ++r) {
+      for (std::size_t r = 0; r < scored.size(); ++r) {
         if (!std::isfinite(nats[r])) {
           return fail(Errc::range,
                       "token {} of the text: its probability is no number or 0: the weights are damaged (`cachalot "
                       "verify MODEL --values` finds such) or a computation is wrong",
-                      first + done + r);
+                      first + done + part.size() - scored.size() + r);
         }
         score.nats += nats[r];
-        score.bytes += static_cast<std::int64_t>(loaded.tokenizer.token_bytes(part[r]).size());
+        score.bytes += static_cast<std::int64_t>(loaded.tokenizer.token_bytes(scored[r]).size());
       }
       done += part.size();
       score.tokens += count;

@@ -7,6 +7,9 @@
 // token of the text is scored exactly once, by what stands before it in its window. A config without such a token gives
 // each window the token before it to start with instead; then nothing stands before the first token of the text, and
 // that one is neither scored nor counted.
+//
+// Where a prompt of more than the first token is asked for, only what follows it in its window is scored and counted:
+// so the cost of running prompts in another way (engine/prefill.h) shows.
 #pragma once
 
 #include <cmath>
@@ -19,12 +22,15 @@
 
 #include "base/expected.h"
 #include "engine/load_model.h"
+#include "engine/prefill.h"
 
 namespace cachalot {
 
 struct PerplexityOptions {
-  std::int64_t context = 0;  // tokens of a window with the one it starts with, at least 2; default_window()
-  std::int64_t chunk = 256;  // rows a step; changes speed and memory, not a bit of the result
+  std::int64_t context = 0;          // tokens of a window with the one it starts with, at least 2; default_window()
+  std::int64_t chunk = 256;          // rows a step; changes speed and memory, not a bit of the result
+  std::int64_t prompt = 1;           // tokens at a window's start, the one it starts with included, that are its prompt
+  Prefill prefill = Prefill::exact;  // of the prompt; each later token runs all layers
 };
 
 // 2048, or the model's context where that is less.
@@ -52,7 +58,8 @@ struct PerplexityEvents {
   std::function<bool()> interrupted{};                    // asked before each layer
 };
 
-// Errors: Errc::usage where a window is too short, or longer than the model's context.
+// Errors: Errc::usage where a window is too short, or longer than the model's context; where a prompt leaves nothing of
+// a window.
 Status check_perplexity(const PerplexityOptions& options, const Config& config);
 
 // The tokens of a text, none of them an added one. Errors: Errc::format for text that is empty or not UTF-8,

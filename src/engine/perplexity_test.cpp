@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "checkpoint/test_config.h"
+#include "engine/logprobs.h"
 #include "engine/test_generate.h"
 
 namespace cachalot {
@@ -222,6 +223,62 @@ TEST(Perplexity, WindowsAreTheModelsContextWhereThatIsShort) {
   EXPECT_EQ(default_window(config), 512);
   config.max_seq_len = 1 << 20;
   EXPECT_EQ(default_window(config), 2048);
+}
+
+TEST(Perplexity, OfWhatFollowsAPromptIsThatOfTheSameTokens) {
+  const auto text = tokens(length);
+  for (const std::size_t context : {5u, 8u, 24u}) {
+    const auto all = nats_by_hand(text, context);
+    for (std::size_t prompt = 1; prompt < context; ++prompt) {
+      std::vector<double> want;
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        if (i % (context - 1) + 1 >= prompt) want.push_back(all[i]);
+      }
+      for (const std::int64_t chunk : {1, 3, 100}) {
+        const auto got = score(text, {.context = static_cast<std::int64_t>(context),
+                                      .chunk = chunk,
+                                      .prompt = static_cast<std::int64_t>(prompt)});
+        ASSERT_TRUE(got) << got.error().message;
+        EXPECT_EQ(got->tokens, std::ssize(want)) << context << " " << prompt;
+        EXPECT_TRUE(got->complete());
+        EXPECT_NEAR(got->nats, sum(want), 1e-6 * sum(want)) << context << " " << prompt << " " << chunk;
+      }
+    }
+  }
+  EXPECT_FALSE(score(text, {.context = 8, .prompt = 8}));
+  EXPECT_FALSE(score(text, {.context = 8, .prompt = 0}));
+  const auto nothing = score(tokens(3), {.context = 8, .prompt = 5});
+  ASSERT_FALSE(nothing);
+  EXPECT_NE(nothing.error().message.find("a prompt takes 5"), std::string::npos) << nothing.error().message;
+}
+
+// The rows of a replayed prompt, put together by hand.
+TEST(Perplexity, BehindAReplayedPromptIsThatOfItsRows) {
+  constexpr std::int64_t prompt = 100, scored = 20;
+  const auto text = tokens(prompt + scored - 1);
+  std::vector<Row> rows = {{.token = TokenId{0}}};
+  for (std::size_t i = 0; i + 1 < text.size(); ++i) rows.push_back({.token = text[i]});
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    rows[r].global_only = r < prompt - 56;
+    rows[r].wants_logits = r + 1 >= prompt;
+  }
+  Context context;
+  Sequence sequence = mini().model.new_sequence();
+  Sequence* const one[] = {&sequence};
+  std::vector<float> logits;
+  ASSERT_TRUE(mini().model.forward(context, {one, rows}, logits));
+  double want = 0;
+  for (std::size_t i = 0; i < scored; ++i) {
+    want -= logprobs(std::span<const float>(logits).subspan(i * 497, 497), text[prompt - 1 + i], 0).chosen;
+  }
+  for (const std::int64_t chunk : {1, 7, 64, 256}) {
+    const PerplexityOptions options{.context = 200, .chunk = chunk, .prompt = prompt, .prefill = Prefill::replay};
+    const auto got = score(text, options);
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ(got->tokens, scored);
+    EXPECT_DOUBLE_EQ(got->nats, want) << chunk;
+  }
+  EXPECT_NE(score(text, {.context = 200, .prompt = prompt})->nats, want);
 }
 
 }  // namespace
