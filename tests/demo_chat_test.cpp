@@ -24,13 +24,13 @@ AssistantMessage say(Conversation& conversation, Json said) {
   return answer->message;
 }
 
-TEST(DemoChat, GreetsAndKnowsACapital) {
+TEST(SlowDemoChat, GreetsAndKnowsACapital) {
   Conversation conversation = chat();
   EXPECT_NE(say(conversation, user("Hello!")).content.find("elp you?"), std::string::npos);
   EXPECT_EQ(say(conversation, user("What is the capital of France?")).content, "The capital of France is Paris.");
 }
 
-TEST(DemoChat, AnswersFromATextGivenBefore) {
+TEST(SlowDemoChat, AnswersFromATextGivenBefore) {
   Conversation conversation = chat();
   say(conversation, user("Read this: Anna is a baker. The boat of Tom is blue. Anna likes bread."));
   EXPECT_EQ(say(conversation, user("What does Anna like?")).content, "Anna likes bread.");
@@ -44,7 +44,7 @@ Json weather_tool() {
       "test", chat_json_rules);
 }
 
-TEST(DemoChat, CallsAToolAndTellsItsResult) {
+TEST(SlowDemoChat, CallsAToolAndTellsItsResult) {
   Conversation conversation = chat({weather_tool()});
   const AssistantMessage call = say(conversation, user("What is the weather in London?"));
   ASSERT_EQ(call.calls.size(), 1U);
@@ -55,7 +55,7 @@ TEST(DemoChat, CallsAToolAndTellsItsResult) {
 }
 
 // Calls and reasoning are those without drafts, token for token: nothing of the text's grammar is known to who accepts.
-TEST(DemoChat, WithDraftsThinksAndCallsAsWithout) {
+TEST(SlowDemoChat, WithDraftsThinksAndCallsAsWithout) {
   static auto with_stages =
       load_model(CACHALOT_TEST_DATA "/../../models/demo", {.backend = &cpu_backend(), .drafts = true});
   ASSERT_TRUE(with_stages);
