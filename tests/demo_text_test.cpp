@@ -16,9 +16,9 @@ constexpr double mean_share = 0.005;
 // Catches a token out of its place, which is nats off; rounding alone makes 0.16 in `released`, 0.011 in f32.
 constexpr double token_rms = 0.5;
 
-class SlowDemoText : public testing::TestWithParam<Numerics> {};
+class DemoText : public testing::TestWithParam<Numerics> {};
 
-TEST_P(SlowDemoText, IsPredictedAsByTheTrainingCode) {
+TEST_P(DemoText, IsPredictedAsByTheTrainingCode) {
   const bool f32 = GetParam() == Numerics::f32;
   auto golden = GoldenFile::open(CACHALOT_TEST_DATA "/demo/nll.safetensors");
   ASSERT_TRUE(golden) << golden.error().message;
@@ -56,7 +56,7 @@ TEST_P(SlowDemoText, IsPredictedAsByTheTrainingCode) {
   EXPECT_LE(std::sqrt(squares / static_cast<double>(nats.size())), token_rms);
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, SlowDemoText, testing::Values(Numerics::released, Numerics::f32),
+INSTANTIATE_TEST_SUITE_P(Slow, DemoText, testing::Values(Numerics::released, Numerics::f32),
                          [](const auto& of) { return of.param == Numerics::f32 ? "f32" : "released"; });
 
 }  // namespace
