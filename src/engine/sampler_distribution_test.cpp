@@ -186,6 +186,7 @@ void expect_draws_follow(const Case& c, int draws) {
     const std::int32_t id = raw(*sampler.sample(c.logits, Position{d}, scratch));
     ++seen[id];
     ASSERT_TRUE(want.contains(id)) << "an impossible token: " << id;
+    if (d >= 200) continue;  // enough for this; the frequencies need more
     TokenNoise noise(c.options.seed, c.options.choice, d);
     std::map<long double, std::int32_t> arrivals;
     for (const auto& [other, p] : want) arrivals[-std::log(static_cast<long double>(noise(other))) / p] = other;
