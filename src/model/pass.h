@@ -51,8 +51,9 @@ class Pass {
     std::int64_t to = 0;
     for (const SequenceRows& s : whole_) {
       const std::int64_t n = s.count - s.global_only;
-      std::memmove(all.part(to, n).data(), all.part(s.first + s.global_only, n).data(),
-                   static_cast<std::size_t>(n * row_bytes(all)));
+      // Of what a model does not have there is nothing, at no place.
+      if (const auto bytes = static_cast<std::size_t>(n * row_bytes(all)); bytes > 0)
+        std::memmove(all.part(to, n).data(), all.part(s.first + s.global_only, n).data(), bytes);
       to += n;
     }
     return all.part(0, to);
