@@ -4,7 +4,6 @@
 #pragma once
 
 #include <charconv>
-#include <set>
 
 #include "sequence_runner.h"
 
@@ -136,8 +135,10 @@ class ShortWindows : public Observer {
       const bool draft = layer >= model_.config().n_layers;
       const std::int64_t start = text_.window_start(draft ? text_.length() : first_row + r);
       const auto list = rows[r].span();
-      const auto gone = std::ranges::remove_if(list, [&](std::int64_t entry) { return entry >= 0 && entry < start; });
-      std::ranges::fill(gone, -1);
+      // No std::ranges: clang 14 refuses the rest that it returns.
+      std::fill(
+          std::remove_if(list.begin(), list.end(), [&](std::int64_t entry) { return entry >= 0 && entry < start; }),
+          list.end(), -1);
     }
   }
 

@@ -199,6 +199,10 @@ TEST(Replay, AnyShapeOfModelTakesIt) {
     replayed.run(120, 50);
     EXPECT_TRUE(same_logits(replayed.logits(), want.logits, 120)) << random.config();
     EXPECT_TRUE(same_global_state(replayed.sequence(), want.sequence)) << random.config();
+    if (!want.draft.empty()) {
+      EXPECT_TRUE(same_bits(draft_behind(*model, replayed.context(), replayed.sequence()), want.draft))
+          << random.config();
+    }
   }
   EXPECT_GT(replayed_models, 10);
 }
