@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <string>
@@ -14,8 +15,37 @@
 
 namespace cachalot {
 
+namespace {
+
+// How long a worker waits awake: longer than what lies between two calls in a step, and between two tokens.
+constexpr auto awake = std::chrono::microseconds(200);
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Whether `come` is true within the time that a thread waits awake.
+template <class Come>
+bool comes_soon(Come come) {
+  const auto until = std::chrono::steady_clock::now() + awake;
+  do {
+    for (int i = 0; i < 32; ++i) {
+      if (come()) return true;
+      pause();
+    }
+  } while (std::chrono::steady_clock::now() < until);
+  return false;
+}
+
+}  // namespace
+
 ThreadPool::ThreadPool(int threads) {
-  check(threads >= 1, "a pool has at least the caller's thread");
+  check(threads >= 1 && threads <= static_cast<int>(inside), "a pool has at least the caller's thread");
+  spins_ = threads <= usable_cores();
   try {
     for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
   } catch (const std::system_error& e) {
@@ -43,45 +73,67 @@ void ThreadPool::parallel(std::int64_t count, std::int64_t grain, const Piece& p
     for (std::int64_t begin = 0; begin < count; begin += grain) piece(begin, std::min(begin + grain, count), 0);
     return;
   }
-  {
-    const std::lock_guard lock(mutex_);
-    check(piece_ == nullptr, "parallel is not reentrant");
-    piece_ = &piece;
-    count_ = count;
-    grain_ = grain;
-    next_ = 0;
-    running_ = static_cast<int>(workers_.size());
-    ++round_;
+  check(piece_ == nullptr, "parallel is not reentrant");
+  piece_ = &piece;
+  count_ = count;
+  grain_ = grain;
+  next_ = 0;
+  // Either a worker that goes to sleep sees the round, or the load below sees the worker: both are sequentially
+  // consistent, and so are the worker's two.
+  state_ += next_round | open;
+  if (sleepers_ > 0) {
+    { const std::lock_guard lock(mutex_); }  // a worker between looking and sleeping sleeps first
+    start_.notify_all();
   }
-  start_.notify_all();
   take_pieces(0);
-  std::unique_lock lock(mutex_);
-  done_.wait(lock, [this] { return running_ == 0; });
+  state_ &= ~open;
+  const auto left = [this] { return (state_.load(std::memory_order_acquire) & inside) == 0; };
+  if (!spins_ || !comes_soon(left)) {
+    while (!left()) std::this_thread::yield();
+  }
   piece_ = nullptr;
 }
 
 void ThreadPool::take_pieces(int thread) {
-  for (std::int64_t begin; (begin = next_.fetch_add(grain_)) < count_;) {
+  for (std::int64_t begin; (begin = next_.fetch_add(grain_, std::memory_order_relaxed)) < count_;) {
     (*piece_)(begin, std::min(begin + grain_, count_), thread);
   }
 }
 
+// Whether the worker is now inside an open round that it has not `seen`.
+bool ThreadPool::enter(std::uint64_t& seen) {
+  std::uint64_t state = state_.load();
+  while ((state & open) != 0 && state / next_round != seen) {
+    if (state_.compare_exchange_weak(state, state + 1)) {
+      seen = state / next_round;
+      return true;
+    }
+  }
+  return false;
+}
+
+// Until there is a round that the worker has not seen, or the pool ends.
+void ThreadPool::sleep(std::uint64_t seen) {
+  std::unique_lock lock(mutex_);
+  ++sleepers_;
+  start_.wait(lock, [&] {
+    const std::uint64_t state = state_;
+    return stop_ || ((state & open) != 0 && state / next_round != seen);
+  });
+  --sleepers_;
+}
+
 void ThreadPool::work(int thread) {
   std::uint64_t seen = 0;
-  while (true) {
-    {
-      std::unique_lock lock(mutex_);
-      start_.wait(lock, [&] { return stop_ || round_ != seen; });
-      if (stop_) return;
-      seen = round_;
+  while (!stop_) {
+    bool entered = enter(seen);
+    if (!entered && spins_) comes_soon([&] { return (entered = enter(seen)) || stop_; });
+    if (entered) {
+      take_pieces(thread);
+      state_.fetch_sub(1, std::memory_order_release);
+    } else {
+      sleep(seen);
     }
-    take_pieces(thread);
-    bool last = false;
-    {
-      const std::lock_guard lock(mutex_);
-      last = --running_ == 0;
-    }
-    if (last) done_.notify_one();
   }
 }
 

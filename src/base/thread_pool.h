@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One pool for everything a step computes in parallel. Which thread does what never changes a result: work is cut so
 // that each piece writes places of its own and sums in an order of its own.
+//
+// A step of a small model is some hundred calls of a few microseconds each, and waking a thread takes longer than that:
+// so workers wait awake between calls, and go to sleep only when none has come for a while.
 #pragma once
 
 #include <atomic>
@@ -32,18 +35,26 @@ class ThreadPool {
  private:
   void stop();
   void work(int thread);
+  bool enter(std::uint64_t& seen);
+  void sleep(std::uint64_t seen);
   void take_pieces(int thread);
 
-  std::mutex mutex_;
-  std::condition_variable start_;
-  std::condition_variable done_;
-  std::uint64_t round_ = 0;  // counts calls of parallel, so that a worker runs each once
-  int running_ = 0;          // workers that have not finished this round
-  bool stop_ = false;
-  const Piece* piece_ = nullptr;
+  // The round that is open or was last: its number, whether workers may enter it, and how many are in it. A worker that
+  // comes late finds the round closed and is not waited for.
+  static constexpr std::uint64_t inside = (1 << 16) - 1;
+  static constexpr std::uint64_t open = 1 << 16;
+  static constexpr std::uint64_t next_round = 1 << 17;
+  alignas(64) std::atomic<std::uint64_t> state_{0};
+  alignas(64) std::atomic<std::int64_t> next_{0};
+  alignas(64) const Piece* piece_ = nullptr;  // this and the two below: written while no worker is inside
   std::int64_t count_ = 0;
   std::int64_t grain_ = 1;
-  std::atomic<std::int64_t> next_{0};
+
+  bool spins_ = false;  // waits awake for a while: only where each thread has a core of its own
+  std::atomic<int> sleepers_{0};
+  std::atomic<bool> stop_{false};
+  std::mutex mutex_;
+  std::condition_variable start_;
   std::vector<std::thread> workers_;
 };
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
@@ -71,6 +72,44 @@ TEST(ThreadPool, WhatAPieceWroteIsSeenWhenParallelReturns) {
       for (std::int64_t i = begin; i < end; ++i) squares[static_cast<std::size_t>(i)] = i * i + round;
     });
     ASSERT_EQ(std::accumulate(squares.begin(), squares.end(), std::int64_t{0}), 332833500 + 1000 * round);
+  }
+}
+
+// Rounds that come at once, that come while the workers fall asleep, and that come after; with more threads than cores
+// too.
+TEST(ThreadPool, NoRoundIsLostHoweverLongTheWorkersHadToWait) {
+  for (const int threads : {2, 3, 9}) {
+    ThreadPool pool(threads);
+    for (int round = 0; round < 600; ++round) {
+      std::atomic<std::int64_t> sum{0};
+      pool.parallel(round % 5 + 2, 1, [&](std::int64_t begin, std::int64_t, int) { sum += begin + 1; });
+      const std::int64_t n = round % 5 + 2;
+      ASSERT_EQ(sum, n * (n + 1) / 2) << threads << " threads, round " << round;
+      if (round % 3 == 1) std::this_thread::sleep_for(std::chrono::microseconds(round % 7 * 60));
+    }
+  }
+}
+
+// Or a machine with two cores would compute with one.
+TEST(ThreadPool, SleepingWorkersWakeAndTakePieces) {
+  ThreadPool pool(2);
+  for (int round = 0; round < 3; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::atomic<int> workers{0};
+    pool.parallel(2, 1, [&](std::int64_t, std::int64_t, int thread) {
+      if (thread != 0) ++workers;
+      // The caller's piece lasts until the worker came: for ever, if it never did.
+      while (workers == 0) std::this_thread::yield();
+    });
+    EXPECT_EQ(workers, 1);
+  }
+}
+
+TEST(ThreadPool, EndsWhetherItsWorkersAreAwakeAsleepOrJustStarted) {
+  for (int i = 0; i < 100; ++i) {
+    ThreadPool pool(3);
+    if (i % 3 == 1) pool.parallel(3, 1, [](std::int64_t, std::int64_t, int) {});
+    if (i % 3 == 2) std::this_thread::sleep_for(std::chrono::microseconds(300));
   }
 }
 
