@@ -5,24 +5,22 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "base/test_folder.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/safetensors_writer.h"
 
 namespace cachalot {
 
-// An empty folder of the running test's own.
+// An empty folder of the running process, gone when it ends.
 inline std::filesystem::path empty_folder() {
-  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-  const auto folder =
-      std::filesystem::path(testing::TempDir()) / "golden_copy" / test->test_suite_name() / test->name();
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
-  return folder;
+  static std::deque<TestFolder> all;
+  return all.emplace_back().path();
 }
 
 inline void write_text(const std::filesystem::path& path, std::string_view text) { std::ofstream(path) << text; }

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "base/process_memory.h"
+#include "base/test_folder.h"
 #include "engine/state_key.h"
 #include "kv/prefix_store.h"
 #include "sequence_runner.h"
@@ -144,11 +145,10 @@ TEST(PrefixCacheBits, TwoConversationsInTurnsAreEachAsIfAlone) {
 }
 
 TEST(PrefixCacheBits, AStateFromAFileGoesOnAsIfItHadNeverBeenWritten) {
-  const auto folder = std::filesystem::path(testing::TempDir()) / "prefix_cache_bits";
-  std::filesystem::remove_all(folder);
+  const TestFolder folder;
   const auto open = [&] {
     return *PrefixStore::open(
-        {.folder = folder, .key = *state_key(model_with_drafts()), .shape = model_with_drafts().state_shape()});
+        {.folder = folder.path(), .key = *state_key(model_with_drafts()), .shape = model_with_drafts().state_shape()});
   };
   for (const std::int64_t length : {1, 7, 16, 33, 64, 127, 128, 145, 200}) {
     Sequence s = model_with_drafts().new_sequence();
@@ -164,7 +164,6 @@ TEST(PrefixCacheBits, AStateFromAFileGoesOnAsIfItHadNeverBeenWritten) {
       ASSERT_TRUE(same_bits(draft(found->sequence), cold().drafts[static_cast<std::size_t>(at + 40)])) << length;
     }
   }
-  std::filesystem::remove_all(folder);
 }
 
 // Any order of requests over a few conversations, within a budget of some snapshots.

@@ -115,7 +115,9 @@ class Checks(unittest.TestCase):
     def test_a_place_on_one_machine_is_found(self):
         self.write("docs/a.md", "run it in " + "/ho" + "me/me\n")
         self.write("docs/b.md", "see https://example.org" + "/wo" + "rk/ and src" + "/wo" + "rk/\n")
-        self.expect(check_words, "a.md:1")
+        self.write("src/base/test_folder.h", "a = temp_directory" + "_path();\n")
+        self.write("src/base/a_test.cpp", 'p = testing::Temp' + 'Dir() + "a";\n')
+        self.expect(check_words, "a.md:1", "a_test.cpp:1")
 
     def operator(self, folder, name, code="_ref.cpp", test=True, bench=True):
         self.write(f"src/ops/{folder}/{name}.h", TAG)

@@ -6,6 +6,8 @@
 
 #include <fstream>
 
+#include "base/test_folder.h"
+
 namespace cachalot {
 namespace {
 
@@ -24,12 +26,7 @@ class MachineMemoryTest : public testing::Test {
           "Max stack size            8388608              unlimited            bytes\n"
           "Max address space         unlimited            unlimited            bytes\n");
   }
-  ~MachineMemoryTest() override { std::filesystem::remove_all(root_); }
-
-  void write(const std::string& name, std::string_view text) const {
-    std::filesystem::create_directories((root_ / name).parent_path());
-    std::ofstream(root_ / name) << text;
-  }
+  void write(const std::string& name, std::string_view text) const { folder_.write(name, text); }
   // A group of cgroup 2, in MiB.
   void group(const std::string& path, const std::string& limit, std::int64_t used, std::int64_t files) const {
     const std::string folder = "sys/fs/cgroup" + path;
@@ -38,10 +35,9 @@ class MachineMemoryTest : public testing::Test {
     write(folder + "/memory.stat",
           "anon 1\nfile 99\ninactive_file " + std::to_string(files * mib) + "\nactive_file 0\n");
   }
-  MachineMemory read() const { return machine_memory(root_); }
+  MachineMemory read() const { return machine_memory(folder_.path()); }
 
-  std::filesystem::path root_ =
-      std::filesystem::path(testing::TempDir()) / ("machine_memory_" + std::to_string(::getpid()));
+  const TestFolder folder_;
 };
 
 TEST_F(MachineMemoryTest, WithoutLimitsTheMachineSays) {
@@ -55,7 +51,7 @@ TEST_F(MachineMemoryTest, WithoutLimitsTheMachineSays) {
 }
 
 TEST_F(MachineMemoryTest, NothingToReadSetsNoBound) {
-  std::filesystem::remove_all(root_);
+  std::filesystem::remove_all(folder_.path());
   const MachineMemory m = read();
   EXPECT_FALSE(m.limit || m.available || m.address_space || m.data);
   EXPECT_GT(m.thread_stack, 0);

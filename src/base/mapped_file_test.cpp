@@ -11,18 +11,18 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "base/test_folder.h"
+
 namespace cachalot {
 namespace {
 
 class MappedFileTest : public ::testing::Test {
  protected:
-  void SetUp() override { std::filesystem::create_directories(dir_); }
-  void TearDown() override { std::filesystem::remove_all(dir_); }
   std::filesystem::path write(const std::string& name, std::string_view text) const {
-    std::ofstream(dir_ / name, std::ios::binary) << text;
-    return dir_ / name;
+    return folder_.write(name, text);
   }
-  std::filesystem::path dir_ = std::filesystem::temp_directory_path() / fmt::format("mapped_file_test.{}", ::getpid());
+  const TestFolder folder_;
+  const std::filesystem::path dir_ = folder_.path();
 };
 
 TEST_F(MappedFileTest, ShowsTheBytesOfTheFile) {

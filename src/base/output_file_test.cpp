@@ -10,18 +10,16 @@
 #include <string_view>
 
 #include "base/mapped_file.h"
+#include "base/test_folder.h"
 
 namespace cachalot {
 namespace {
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-std::filesystem::path path_for(const char* name) {
-  return std::filesystem::path(testing::TempDir()) / fmt::format("output_file_test.{}.{}", ::getpid(), name);
-}
-
 TEST(OutputFile, WritesAnywhereInAnyOrderAndTheRestIsZero) {
-  const auto path = path_for("order");
+  const TestFolder folder;
+  const auto path = folder.path() / "order";
   auto file = OutputFile::create(path);
   ASSERT_TRUE(file.has_value()) << file.error().message;
   ASSERT_TRUE(file->resize(10).has_value());
@@ -37,9 +35,10 @@ TEST(OutputFile, WritesAnywhereInAnyOrderAndTheRestIsZero) {
 }
 
 TEST(OutputFile, HoleTakesNoDisk) {
-  const auto path = path_for("hole");
-  ASSERT_TRUE(keeps_holes(testing::TempDir()).value()) << "the tests' folder is expected on such a file system";
-  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(testing::TempDir()) / ".cachalot-hole"));
+  const TestFolder folder;
+  const auto path = folder.path() / "hole";
+  ASSERT_TRUE(keeps_holes(folder.path()).value()) << "the tests' folder is expected on such a file system";
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / ".cachalot-hole"));
   auto file = OutputFile::create(path);
   ASSERT_TRUE(file->resize(std::int64_t{1} << 33).has_value());
   EXPECT_LT(file->disk_bytes().value(), 1 << 16);
@@ -51,7 +50,8 @@ TEST(OutputFile, HoleTakesNoDisk) {
 }
 
 TEST(OutputFile, MovedFileIsClosedOnceByWhoHasIt) {
-  const auto path = path_for("moved");
+  const TestFolder folder;
+  const auto path = folder.path() / "moved";
   auto first = OutputFile::create(path);
   OutputFile second = std::move(*first);
   OutputFile third = std::move(second);
@@ -76,7 +76,8 @@ TEST(OutputFile, ErrorsNameTheFile) {
 }
 
 TEST(OutputFile, SizeThatTheFileSystemDoesNotTakeSaysWhatIsNeeded) {
-  const auto path = path_for("limit");
+  const TestFolder folder;
+  const auto path = folder.path() / "limit";
   auto file = OutputFile::create(path);
   rlimit before = {};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a folder that goes away, and the golden mini-a checkpoint with something changed.
+// For tests: the golden mini-a checkpoint with something changed.
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "base/check.h"
 #include "base/json.h"
 #include "base/mapped_file.h"
+#include "base/test_folder.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/safetensors_writer.h"
 
@@ -26,27 +25,6 @@ inline std::string text_of(const std::filesystem::path& path) {
   check(file.has_value(), "the test's file is there");
   return std::string(file->text());
 }
-
-class TestFolder {
- public:
-  TestFolder() {
-    static int count = 0;
-    path_ = std::filesystem::temp_directory_path() / fmt::format("checkpoint_test.{}.{}", ::getpid(), count++);
-    std::filesystem::create_directories(path_);
-  }
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
-  ~TestFolder() { std::filesystem::remove_all(path_); }
-
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path write(const std::string& name, std::string_view text) const {
-    std::ofstream(path_ / name, std::ios::binary) << text;
-    return path_ / name;
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 // mini-a as one file without an index. Change `tensors` and `config`, then open().
 class EditedCheckpoint {

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/test_folder.h"
 #include "cli/test_command.h"
 #include "ops/backend.h"
 
@@ -17,7 +18,8 @@ namespace {
 Ran run(std::vector<std::string> arguments) { return run_line(std::move(arguments), {add_bench_command}); }
 
 TEST(BenchCommand, OneOperatorGivesTheMachineATableLineAndTheSameAsCsv) {
-  const auto file = std::filesystem::path(testing::TempDir()) / "cachalot_bench_test.csv";
+  const TestFolder folder;
+  const std::string file = folder.path() / "bench.csv";
   const Ran ran = run({"bench", "sinkhorn", "--rows", "2", "--seconds", "0", "--threads", "1", "--csv", file});
   EXPECT_EQ(ran.exit_code, 0) << ran.error;
   EXPECT_NE(ran.out.find("roofs, 1 thread: read "), std::string::npos) << ran.out;
@@ -26,7 +28,6 @@ TEST(BenchCommand, OneOperatorGivesTheMachineATableLineAndTheSameAsCsv) {
   csv << std::ifstream(file).rdbuf();
   EXPECT_TRUE(csv.str().starts_with("# cachalot bench sinkhorn --backend cpu --threads 1 ")) << csv.str();
   EXPECT_NE(csv.str().find("\nsinkhorn,\"4 copies, 20 iterations\",2,cpu,1,"), std::string::npos) << csv.str();
-  std::filesystem::remove(file);
 }
 
 TEST(BenchCommand, UnknownOperatorIsAUsageErrorThatNamesThemAll) {

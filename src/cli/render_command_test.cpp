@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/json.h"
+#include "base/test_folder.h"
 #include "cli/render_lines.h"
 #include "cli/test_command.h"
 #include "tokenizer/chat/format_text.h"
@@ -134,8 +135,8 @@ TEST(RenderCommand, ATokenizerWithoutTheFormatsTokensIsRefusedByNamingAll) {
 }
 
 TEST(RenderCommand, PrintsThePromptOfATextWithSystemMessageAndTools) {
-  const std::string file = testing::TempDir() + "/render_tools.json";
-  std::ofstream(file) << R"([{"type": "function", "function": {"name": "f"}}])";
+  const TestFolder folder;
+  const std::string file = folder.write("tools.json", R"([{"type": "function", "function": {"name": "f"}}])");
   EXPECT_EQ(run({"--model", prototype, "--mode", "chat", "hello"}).out,
             "<｜begin▁of▁sentence｜><｜User｜>hello<｜Assistant｜></think>\n");
   const std::string thinking =
@@ -147,10 +148,11 @@ TEST(RenderCommand, PrintsThePromptOfATextWithSystemMessageAndTools) {
 }
 
 TEST(RenderCommand, PrintsThePromptOfAFileOfMessages) {
-  const std::string file = testing::TempDir() + "/render_messages.json";
-  std::ofstream(file)
-      << R"([{"role": "user", "content": "q"}, {"role": "assistant", "content": "a", "reasoning_content": "r"},
-                             {"role": "user", "content": "p"}])";
+  const TestFolder folder;
+  const std::string file = folder.write(
+      "messages.json",
+      R"([{"role": "user", "content": "q"}, {"role": "assistant", "content": "a", "reasoning_content": "r"},
+                           {"role": "user", "content": "p"}])");
   EXPECT_EQ(run({"--model", prototype, "--messages", file, "--mode", "chat"}).out,
             "<｜begin▁of▁sentence｜><｜User｜>q<｜Assistant｜></"
             "think>a<｜end▁of▁sentence｜><｜User｜>p<｜Assistant｜></think>\n");

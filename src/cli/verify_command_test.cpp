@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/test_folder.h"
+
 namespace cachalot {
 namespace {
 
@@ -26,13 +28,6 @@ std::pair<int, std::string> run(const std::string& arguments) {
   std::string out = testing::internal::GetCapturedStdout();
   out += testing::internal::GetCapturedStderr();
   return {code, out};
-}
-
-std::string empty_folder(const char* name) {
-  const auto folder = std::filesystem::path(testing::TempDir()) / "verify_command_test" / name;
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
-  return folder.string();
 }
 
 TEST(VerifyCommand, GoodOperatorsGiveZeroAndALinePerCase) {
@@ -62,15 +57,17 @@ TEST(VerifyCommand, ValuesAreReadWhenAsked) {
 }
 
 TEST(VerifyCommand, NotOneCaseGivesOne) {
-  EXPECT_EQ(run("--ops " + empty_folder("ops")).first, 1);
-  EXPECT_EQ(run(golden + "/mini-a --golden " + empty_folder("golden")).first, 1);
+  const TestFolder empty;
+  EXPECT_EQ(run("--ops " + empty.path().string()).first, 1);
+  EXPECT_EQ(run(golden + "/mini-a --golden " + empty.path().string()).first, 1);
 }
 
 TEST(VerifyCommand, FolderThatIsNotThereGivesOneAndItsName) {
-  const auto [code, out] = run("--ops " + empty_folder("none") + "/nowhere");
+  const TestFolder empty;
+  const auto [code, out] = run("--ops " + empty.path().string() + "/nowhere");
   EXPECT_EQ(code, 1);
   EXPECT_NE(out.find("nowhere"), std::string::npos) << out;
-  EXPECT_EQ(run(empty_folder("model")).first, 1);
+  EXPECT_EQ(run(empty.path().string()).first, 1);
 }
 
 TEST(VerifyCommand, UsageThatCantBeMeantGivesTwo) {

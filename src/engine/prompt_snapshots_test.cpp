@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "base/test_folder.h"
 #include "engine/state_key.h"
 #include "engine/test_drafts.h"
 #include "engine/test_generate.h"
@@ -225,12 +226,6 @@ TEST(PromptSnapshotsDeathTest, ACacheOfAnotherModeOrABegunSequenceIsOurMistake) 
 
 class StoredSnapshots : public testing::Test {
  protected:
-  StoredSnapshots()
-      : folder_(testing::TempDir() + "stored_" + testing::UnitTest::GetInstance()->current_test_info()->name()) {
-    fs::remove_all(folder_);
-  }
-  ~StoredSnapshots() override { fs::remove_all(folder_); }
-
   // As a process that has just begun: nothing in memory.
   Outcome fresh(const std::vector<TokenId>& prompt, const GenerateOptions& options = told,
                 const GenerateEvents& events = {}) {
@@ -244,7 +239,8 @@ class StoredSnapshots : public testing::Test {
   }
   std::int64_t files() const { return std::ssize(*stored_snapshots(folder_)); }
 
-  fs::path folder_;
+  const TestFolder home_;
+  const fs::path folder_ = home_.path() / "states";  // not there yet
   std::vector<std::string> told_;
 };
 

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <set>
 
+#include "base/test_folder.h"
 #include "device/cpu/simd_level.h"
 #include "engine/test_generate.h"
 
@@ -41,10 +42,9 @@ TEST(StateMode, TellsWhateverChangesTheBitsOfAState) {
 }
 
 TEST(ModelFingerprint, IsAnotherForEachFileThatChanges) {
-  const fs::path copy = testing::TempDir() + "model_fingerprint";
+  const TestFolder folder;
+  const fs::path copy = folder.path();
   const fs::path original = CACHALOT_BUILD_DIR "/golden/mini-a";
-  fs::remove_all(copy);
-  fs::create_directory(copy);
   for (const auto& entry : fs::directory_iterator(original)) {
     if (entry.is_regular_file()) fs::copy_file(entry.path(), copy / entry.path().filename());
   }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <fstream>
 
+#include "base/test_folder.h"
 #include "kv/test_sequence.h"
 
 namespace cachalot {
@@ -34,12 +35,6 @@ Sequence at(std::int64_t length, std::uint8_t seed = 0) {
 
 class PrefixStores : public testing::Test {
  protected:
-  PrefixStores()
-      : folder_(testing::TempDir() + "prefix_store_" + testing::UnitTest::GetInstance()->current_test_info()->name()) {
-    fs::remove_all(folder_);
-  }
-  ~PrefixStores() override { fs::remove_all(folder_); }
-
   PrefixStore store(std::int64_t budget = 1 << 30, const std::string& mode = "cpu avx2") {
     auto opened = PrefixStore::open({.folder = folder_,
                                      .key = {"whale", "f1", mode},
@@ -67,7 +62,8 @@ class PrefixStores : public testing::Test {
     return std::ranges::find(all, tokens, [](const StoredSnapshot& s) { return s.name.tokens; })->path;
   }
 
-  fs::path folder_;
+  const TestFolder home_;
+  const fs::path folder_ = home_.path() / "states";  // not there yet
   std::vector<std::string> told_;
 };
 

@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "base/test_folder.h"
 #include "kv/prefix_store.h"
 #include "kv/test_sequence.h"
 
@@ -22,8 +23,8 @@ std::vector<TokenId> text(std::int64_t n, std::int32_t which) {
 }
 
 TEST(PrefixStoreThreads, StoresThatShareAFolderFindWhatIsGoodOrNothing) {
-  const fs::path folder = testing::TempDir() + "prefix_store_threads";
-  fs::remove_all(folder);
+  const TestFolder home;
+  const fs::path folder = home.path() / "states";
   std::vector<Sequence> states;
   for (std::int32_t which = 0; which < 6; ++which) {
     states.emplace_back(small_shape());
@@ -60,7 +61,6 @@ TEST(PrefixStoreThreads, StoresThatShareAFolderFindWhatIsGoodOrNothing) {
   ASSERT_TRUE(left);
   for (const StoredSnapshot& s : *left) bytes += s.bytes;
   EXPECT_LE(bytes, 60000 + 2 * 20000) << "two may have been written at once";
-  fs::remove_all(folder);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "base/test_folder.h"
 #include "kv/test_sequence.h"
 
 namespace cachalot {
@@ -31,7 +32,8 @@ SnapshotHeader header_of(const Sequence& s) {
 }
 
 std::string written(const Sequence& s, const SnapshotHeader& header) {
-  const std::string path = testing::TempDir() + "snapshot_file_test";
+  const TestFolder folder;
+  const auto path = folder.path() / "snapshot";
   const Status done = write_snapshot(path, header, ids_of(s.length()), s);
   EXPECT_TRUE(done) << done.error().message;
   std::ifstream in(path, std::ios::binary);

@@ -6,25 +6,25 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/test_folder.h"
 #include "checkpoint/safetensors_writer.h"
 
 namespace cachalot {
 namespace {
 
-std::filesystem::path written(const char* name) {
-  const auto folder = std::filesystem::path(testing::TempDir()) / "golden_file_test";
-  std::filesystem::create_directories(folder);
+std::filesystem::path written(const TestFolder& folder) {
   const std::vector<float> x = {1, 2, 3, 4, 5, 6};
   const std::vector<std::int32_t> ids = {-1, 7};
   const TensorData tensors[] = {{{"x", DType::f32, {1, 3, 2}}, std::as_bytes(std::span(x))},
                                 {{"ids", DType::i32, {2}}, std::as_bytes(std::span(ids))}};
-  const auto path = folder / name;
+  const auto path = folder.path() / "golden.safetensors";
   EXPECT_TRUE(write_safetensors(path, tensors).has_value());
   return path;
 }
 
 TEST(GoldenFile, DecodesRealAndWholeNumbers) {
-  auto golden = GoldenFile::open(written("decodes"));
+  const TestFolder folder;
+  auto golden = GoldenFile::open(written(folder));
   ASSERT_TRUE(golden) << golden.error().message;
   const auto x = golden->read({"x", 'f', 3});
   ASSERT_TRUE(x) << x.error().message;
@@ -39,7 +39,8 @@ TEST(GoldenFile, DecodesRealAndWholeNumbers) {
 }
 
 TEST(GoldenFile, TensorThatNobodyReadsIsAFailureByName) {
-  auto golden = GoldenFile::open(written("unread"));
+  const TestFolder folder;
+  auto golden = GoldenFile::open(written(folder));
   ASSERT_TRUE(golden);
   ASSERT_TRUE(golden->read({"x", 'r', -1}));
   CaseReport report("case");
@@ -50,7 +51,8 @@ TEST(GoldenFile, TensorThatNobodyReadsIsAFailureByName) {
 }
 
 TEST(GoldenFile, TensorThatIsLeftOutAloudIsNone) {
-  auto golden = GoldenFile::open(written("left_out"));
+  const TestFolder folder;
+  auto golden = GoldenFile::open(written(folder));
   ASSERT_TRUE(golden);
   ASSERT_TRUE(golden->read({"x", 'r', -1}));
   golden->leave_out("ids");
@@ -58,7 +60,8 @@ TEST(GoldenFile, TensorThatIsLeftOutAloudIsNone) {
 }
 
 TEST(GoldenFile, OtherTypeRankOrNameIsAnErrorThatNamesIt) {
-  auto golden = GoldenFile::open(written("wrong"));
+  const TestFolder folder;
+  auto golden = GoldenFile::open(written(folder));
   ASSERT_TRUE(golden);
   for (const GoldenWant& want :
        {GoldenWant{"y", 'f', 1}, {"x", 'n', 3}, {"x", 'b', 3}, {"x", 'f', 2}, {"ids", 'f', 1}}) {
@@ -70,7 +73,8 @@ TEST(GoldenFile, OtherTypeRankOrNameIsAnErrorThatNamesIt) {
 }
 
 TEST(GoldenFile, ShapesAndRangesAreHeld) {
-  auto golden = GoldenFile::open(written("shapes"));
+  const TestFolder folder;
+  auto golden = GoldenFile::open(written(folder));
   ASSERT_TRUE(golden);
   const auto ids = golden->read({"ids", 'n', 1});
   EXPECT_TRUE(golden->expect_shape(*ids, {2}));
@@ -81,13 +85,14 @@ TEST(GoldenFile, ShapesAndRangesAreHeld) {
 }
 
 TEST(GoldenFile, FileCutOffIsAnErrorThatNamesTheFile) {
-  const auto path = written("cut_off");
+  const TestFolder folder;
+  const auto path = written(folder);
   const auto size = std::filesystem::file_size(path);
   for (const std::uintmax_t keep : {size - 1, size / 2, std::uintmax_t{8}, std::uintmax_t{0}}) {
     std::filesystem::resize_file(path, keep);
     const auto golden = GoldenFile::open(path);
     ASSERT_FALSE(golden) << keep;
-    EXPECT_NE(golden.error().message.find("cut_off"), std::string::npos) << golden.error().message;
+    EXPECT_NE(golden.error().message.find(path.string()), std::string::npos) << golden.error().message;
   }
 }
 
