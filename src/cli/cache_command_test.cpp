@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/json.h"
+#include "base/test_folder.h"
 #include "cli/run_command.h"
 #include "cli/test_command.h"
 #include "kv/stored_snapshots.h"
@@ -18,14 +19,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const std::string mini_a = CACHALOT_BUILD_DIR "/golden/mini-a";
+
 class CacheCommand : public testing::Test {
  protected:
-  CacheCommand()
-      : folder_(testing::TempDir() + "cache_" + testing::UnitTest::GetInstance()->current_test_info()->name()) {
-    fs::remove_all(folder_);
-  }
-  ~CacheCommand() override { fs::remove_all(folder_); }
-
   static Ran line(std::vector<std::string> arguments) {
     return run_line(std::move(arguments), {add_cache_command, add_run_command});
   }
@@ -35,8 +32,8 @@ class CacheCommand : public testing::Test {
     return line(std::move(arguments));
   }
   Ran run(const std::string& ids, std::vector<std::string> more = {}) const {
-    more.insert(more.begin(), {"run", "--model", CACHALOT_BUILD_DIR "/golden/mini-a", "--ids", ids, "--max-tokens", "5",
-                               "--temperature", "1", "--json", "--logprobs", "4", "--cache", folder_});
+    more.insert(more.begin(), {"run", "--model", mini_a, "--ids", ids, "--max-tokens", "5", "--temperature", "1",
+                               "--json", "--logprobs", "4", "--cache", folder_});
     return line(std::move(more));
   }
   static Json json_of(const Ran& ran) {
@@ -46,7 +43,8 @@ class CacheCommand : public testing::Test {
     return json ? std::move(*json) : Json();
   }
 
-  std::string folder_;
+  const TestFolder home_;
+  const std::string folder_ = home_.path() / "states";  // not there yet
 };
 
 std::int64_t number(const Json& object, std::string_view key) {
@@ -68,8 +66,8 @@ TEST_F(CacheCommand, ARunLeavesStatesThatTheNextGoesOnFromWithTheSameText) {
 
 TEST_F(CacheCommand, StatsOfARunTellWhatWasCached) {
   (void)run("3,40,77,5,6,7");
-  const Ran ran = line({"run", "--model", CACHALOT_BUILD_DIR "/golden/mini-a", "--ids", "3,40,77,5,6,7", "--max-tokens",
-                        "2", "--stats", "--cache", folder_});
+  const Ran ran =
+      line({"run", "--model", mini_a, "--ids", "3,40,77,5,6,7", "--max-tokens", "2", "--stats", "--cache", folder_});
   EXPECT_NE(ran.error.find("prompt  6 tokens, 5 of them cached, in "), std::string::npos) << ran.error;
 }
 
@@ -131,17 +129,41 @@ TEST_F(CacheCommand, WithoutAFolderTheErrorSaysHowToNameOne) {
   EXPECT_EQ(line({"cache"}).exit_code, 2);
   EXPECT_EQ(line({"cache", "ls", "--cache", ""}).exit_code, 2);
   ::setenv("CACHALOT_CACHE", folder_.c_str(), 1);
-  (void)line({"run", "--model", CACHALOT_BUILD_DIR "/golden/mini-a", "--ids", "3,4", "--max-tokens", "2"});
+  (void)line({"run", "--model", mini_a, "--ids", "3,4", "--max-tokens", "2"});
   const Ran ran = line({"cache", "ls"});
   ::unsetenv("CACHALOT_CACHE");
   EXPECT_NE(ran.out.find("1 snapshots"), std::string::npos) << ran.out << ran.error;
 }
 
-TEST_F(CacheCommand, WhatDoesNotGoWithACacheIsRefused) {
-  const Ran reference = run("3,4", {"--reference-op", "rope"});
-  EXPECT_EQ(reference.exit_code, 2);
-  EXPECT_NE(reference.error.find("--reference-op"), std::string::npos) << reference.error;
-  EXPECT_EQ(run("3,4", {"--index-keys", "published-slot"}).exit_code, 2);
+TEST_F(CacheCommand, OffIsNoFolder) {
+  ::setenv("CACHALOT_CACHE", folder_.c_str(), 1);
+  const Json out =
+      json_of(line({"run", "--model", mini_a, "--ids", "3,4", "--max-tokens", "2", "--json", "--cache", "off"}));
+  ::unsetenv("CACHALOT_CACHE");
+  EXPECT_EQ(out.find("cached_tokens"), nullptr);
+  EXPECT_FALSE(fs::exists(folder_));
+  EXPECT_FALSE(fs::exists("off"));
+}
+
+TEST_F(CacheCommand, WhatCannotUseStatesRefusesAFolderAndLeavesTheUsualOneAlone) {
+  for (const std::vector<std::string>& other : {std::vector<std::string>{"--prefill", "replay"},
+                                                {"--reference-op", "rope"},
+                                                {"--index-keys", "published-slot"}}) {
+    const Ran named = run("3,4", other);
+    EXPECT_EQ(named.exit_code, 2);
+    EXPECT_NE(named.error.find("does not go with " + other[0]), std::string::npos) << named.error;
+    ::setenv("CACHALOT_CACHE", folder_.c_str(), 1);
+    std::vector<std::string> usual = {"run", "--model", mini_a, "--ids", "3,4", "--max-tokens", "2", "--json"};
+    usual.insert(usual.end(), other.begin(), other.end());
+    const Ran ran = line(usual);
+    ::unsetenv("CACHALOT_CACHE");
+    EXPECT_EQ(ran.exit_code, 0) << ran.error;
+    EXPECT_EQ(ran.out.find("cached_tokens"), std::string::npos) << ran.out;
+    EXPECT_FALSE(fs::exists(folder_)) << other[0];
+  }
+}
+
+TEST_F(CacheCommand, AFolderOrABudgetThatIsNoneIsRefused) {
   EXPECT_EQ(run("3,4", {"--cache-budget", "much"}).exit_code, 2);
   fs::remove_all(folder_);
   std::ofstream(folder_) << "a file";

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/byte_text.h"
 #include "cli/option_checks.h"
@@ -19,16 +20,45 @@ CLI::Option* add_cache_folder_flag(CLI::App& command, std::string& folder) {
 }
 
 void add_cache_flags(CLI::App& command, CacheFlags& flags) {
-  add_cache_folder_flag(command, flags.folder);
-  command
-      .add_option("--cache-budget", flags.budget,
-                  "bytes of states to keep in memory, and in the folder (default: 1 GiB, or a quarter of the memory "
-                  "that is left)")
+  add_cache_folder_flag(command, flags.folder)
+      ->description(
+          "folder of kept states, for prompts that begin as earlier ones; off: none, whatever CACHALOT_CACHE says");
+  add_cache_budget_flag(
+      command,
+      "bytes of states to keep in memory, and in the folder (default: 1 GiB, or a quarter of the memory that is left)",
+      flags.budget);
+}
+
+void add_cache_budget_flag(CLI::App& command, const std::string& what, std::string& budget) {
+  command.add_option("--cache-budget", budget, what)
       ->check([](const std::string& text) {
         return parse_bytes(text) ? std::string() : fmt::format("{:?} is no number of bytes, such as 16GiB", text);
       })
       ->type_name("BYTES");
 }
+
+Status settle_cache_folder(CacheFlags& flags, const ModelFlags& model, Prefill prefill) {
+  if (flags.folder == "off") flags.folder.clear();
+  if (flags.folder.empty()) return {};
+  const char* other = nullptr;
+  if (prefill == Prefill::replay) {
+    other = "--prefill replay: a replay neither takes nor leaves exact states";
+  } else if (model.reference_operators) {
+    other = "--reference-op: states would pass for the backend's own";
+  } else if (model.index_keys == "published-slot") {
+    other = "--index-keys published-slot: it is defined for one whole prompt (spec 10)";
+  }
+  if (other == nullptr) return {};
+  const char* usual = std::getenv("CACHALOT_CACHE");
+  if (usual == nullptr || flags.folder != usual) {
+    return fail(Errc::usage, "--cache {} does not go with {}", flags.folder, other);
+  }
+  spdlog::warn("CACHALOT_CACHE is left alone with {}", other);
+  flags.folder.clear();
+  return {};
+}
+
+std::int64_t asked_budget(const CacheFlags& flags) { return parse_bytes(flags.budget).value_or(0); }
 
 std::int64_t budget_of(const CacheFlags& flags, const MachineMemory& machine) {
   if (const auto bytes = parse_bytes(flags.budget)) return *bytes;
@@ -40,9 +70,6 @@ Status open_prefix_places(const CacheFlags& flags, const ModelFlags& model_flags
                           std::int64_t memory, PrefixPlaces& places) {
   places.cache.emplace(PrefixCacheOptions{.budget = memory, .mode = state_mode(model)});
   if (flags.folder.empty()) return {};
-  if (model_flags.reference_operators) {
-    return fail(Errc::usage, "--cache does not go with --reference-op: states would pass for the backend's own");
-  }
   auto key = state_key(model);
   if (!key) return tl::unexpected(key.error());
   auto store = PrefixStore::open({.folder = flags.folder,

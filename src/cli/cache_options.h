@@ -14,7 +14,7 @@
 
 namespace cachalot {
 
-// The option --cache of any command; $CACHALOT_CACHE where it is not given.
+// The option --cache of any command; $CACHALOT_CACHE where it is not given. "off" in a command that can do without.
 CLI::Option* add_cache_folder_flag(CLI::App& command, std::string& folder);
 
 struct CacheFlags {
@@ -24,6 +24,18 @@ struct CacheFlags {
 
 // Adds --cache and --cache-budget.
 void add_cache_flags(CLI::App& command, CacheFlags& flags);
+
+// Adds --cache-budget, which `what` tells about.
+void add_cache_budget_flag(CLI::App& command, const std::string& what, std::string& budget);
+
+// Takes "off" for no folder. Some runs can neither take nor leave states: a replay, operators set back to the
+// reference, the released code's index keys. There the folder that $CACHALOT_CACHE names is left alone, with a warning,
+// and one that
+// --cache names is an error, Errc::usage.
+Status settle_cache_folder(CacheFlags& flags, const ModelFlags& model, Prefill prefill);
+
+// The bytes in memory that --cache-budget asks for; 0 where it does not say, for then the budget is what is left.
+std::int64_t asked_budget(const CacheFlags& flags);
 
 // What --cache-budget says; else 1 GiB, or a quarter of what the machine has left where that is less.
 std::int64_t budget_of(const CacheFlags& flags, const MachineMemory& machine);
@@ -36,8 +48,7 @@ struct PrefixPlaces {
 };
 
 // Makes the cache, with `memory` bytes for states in memory, and the store where a folder is given. What the store
-// drops is logged as a warning. Errors: Errc::io for a folder that can't be used; Errc::usage with operators that were
-// set back to the reference, whose states would pass for the backend's own.
+// drops is logged as a warning. Errors: Errc::io for a folder that can't be used.
 Status open_prefix_places(const CacheFlags& flags, const ModelFlags& model_flags, const Model& model,
                           std::int64_t memory, PrefixPlaces& places);
 

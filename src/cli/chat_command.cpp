@@ -142,11 +142,14 @@ Expected<int> chat(ChatFlags& flags) {
                 "--index-keys {}: it is defined for one whole prompt (spec 10), and chat goes on from what it has",
                 flags.model.index_keys);
   }
-  if (Status good = check_prefill(flags.prefill, flags.cache.folder); !good) return tl::unexpected(good.error());
+  if (Status good = settle_cache_folder(flags.cache, flags.model, flags.prefill.value()); !good)
+    return tl::unexpected(good.error());
   auto beginning = beginning_of(flags);
   if (!beginning) return tl::unexpected(beginning.error());
-  auto loaded = load_model(flags.model,
-                           {.context = flags.generate.max_tokens + 1, .sequences = 2, .drafts = flags.drafts.wanted()});
+  auto loaded = load_model(flags.model, {.context = flags.generate.max_tokens + 1,
+                                         .sequences = 2,
+                                         .drafts = flags.drafts.wanted(),
+                                         .prefixes = asked_budget(flags.cache)});
   if (!loaded) return tl::unexpected(loaded.error());
   const Config& config = loaded->model.config();
   if (Status set = set_sampling(flags.sampling, config.vocab_size, flags.generate); !set)

@@ -27,6 +27,13 @@ void add_draft_flag(CLI::App& command, DraftFlags& flags) {
       ->capture_default_str();
 }
 
+Status check_draft_count(const DraftFlags& flags, const Config& config) {
+  const std::int64_t block = config.dspark_block_size;
+  if (flags.draft == "off" || flags.draft == "auto" || std::atoll(flags.draft.c_str()) <= block) return {};
+  return fail(Errc::usage, "--draft {}: the model was trained to draft {} tokens; more are refused", flags.draft,
+              block);
+}
+
 Expected<Drafting> drafting_of(const DraftFlags& flags, const LoadedModel& loaded, std::optional<DraftStages>& stages) {
   if (!flags.wanted()) return Drafting{};
   const bool automatic = flags.draft == "auto";
@@ -42,11 +49,8 @@ Expected<Drafting> drafting_of(const DraftFlags& flags, const LoadedModel& loade
   }
   stages.emplace(loaded.model);
   if (automatic) return Drafting{.source = &*stages, .count = block, .pauses = true};
-  const std::int64_t count = std::atoll(flags.draft.c_str());
-  if (count > block) {
-    return fail(Errc::usage, "--draft {}: the model was trained to draft {} tokens; more are refused", count, block);
-  }
-  return Drafting{.source = &*stages, .count = count};
+  if (Status good = check_draft_count(flags, loaded.model.config()); !good) return tl::unexpected(good.error());
+  return Drafting{.source = &*stages, .count = std::atoll(flags.draft.c_str())};
 }
 
 std::string draft_text(const DraftCounts& counts) {

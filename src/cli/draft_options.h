@@ -18,6 +18,9 @@ struct DraftFlags {
   bool wanted() const { return draft != "off"; }  // whether the model is to be loaded with its draft stages
 };
 
+// Errors: Errc::usage for a number above the model's block.
+Status check_draft_count(const DraftFlags& flags, const Config& config);
+
 // Adds --draft.
 void add_draft_flag(CLI::App& command, DraftFlags& flags);
 

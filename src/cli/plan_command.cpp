@@ -9,7 +9,9 @@
 #include <memory>
 #include <optional>
 
+#include "cli/cache_options.h"
 #include "cli/default_model.h"
+#include "cli/draft_options.h"
 #include "cli/model_options.h"
 #include "cli/option_checks.h"
 #include "cli/plan_report.h"
@@ -24,6 +26,8 @@ struct PlanFlags {
   std::string numerics = "released";
   std::string memory;  // empty: what the machine says
   MemoryRequest request;
+  DraftFlags draft;
+  CacheFlags cache;
   bool json = false;
 };
 
@@ -38,6 +42,9 @@ Status plan(const PlanFlags& flags) {
   if (request.context > most)
     return fail(Errc::usage, "--context {}: the model's context has {} positions", request.context, most);
   if (request.context == 0) request.context = most;
+  if (Status good = check_draft_count(flags.draft, files->config); !good) return good;
+  request.drafts = flags.draft.wanted() && files->config.n_mtp_layers > 0;
+  request.prefixes = asked_budget(flags.cache);
   request.numerics = flags.numerics == "f32" ? Numerics::f32 : Numerics::released;
 
   // What is there is counted as it is. Where the files are missing, or can't even be mapped, the config tells.
@@ -75,7 +82,9 @@ void add_plan_command(CLI::App& app, int& exit_code) {
   command->add_option("--numerics", flags->numerics, "released or f32")
       ->check(CLI::IsMember({"released", "f32"}))
       ->capture_default_str();
-  command->add_flag("--drafts", flags->request.drafts, "with the draft stages");
+  add_draft_flag(*command, flags->draft);
+  add_cache_budget_flag(*command, "bytes of states that `chat` keeps in memory (default: none are counted)",
+                        flags->cache.budget);
   add_memory_flag(*command, flags->memory);
   command->add_flag("--json", flags->json, "one JSON document");
   command->footer(

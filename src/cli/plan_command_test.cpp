@@ -39,7 +39,7 @@ TEST(PlanCommand, TellsEveryPartOfACheckpoint) {
 }
 
 TEST(PlanCommand, WritesTheSameAsJson) {
-  const Json plan = json_of({mini_a().string(), "--context", "300", "--chunk", "64", "--threads", "3", "--drafts"});
+  const Json plan = json_of({mini_a().string(), "--context", "300", "--chunk", "64", "--threads", "3"});
   EXPECT_TRUE(*plan.find("works")->as_bool());
   EXPECT_EQ(number(plan, "context"), 300);
   std::int64_t own = 0, used = 0;
@@ -51,7 +51,22 @@ TEST(PlanCommand, WritesTheSameAsJson) {
   EXPECT_EQ(own, number(plan, "own_bytes"));
   EXPECT_EQ(used, number(plan, "used_bytes"));
   EXPECT_EQ(number(plan, "peak_bytes"), std::max(own, number(plan, "loading_bytes")));
-  EXPECT_LT(number(json_of({mini_a().string(), "--context", "300"}), "used_bytes"), used);  // without drafts
+  EXPECT_LT(number(json_of({mini_a().string(), "--draft", "off"}), "used_bytes"), used);
+}
+
+TEST(PlanCommand, CountsDraftsAsRunDoesAndTheStatesOfAPrefixCache) {
+  EXPECT_TRUE(*json_of({mini_a().string()}).find("drafts")->as_bool());
+  EXPECT_FALSE(*json_of({mini_a().string(), "--draft", "off"}).find("drafts")->as_bool());
+  const Ran above = run({"plan", mini_a().string(), "--draft", "1000"});
+  EXPECT_EQ(above.exit_code, 2);
+  EXPECT_NE(above.error.find("--draft 1000: the model was trained to draft"), std::string::npos) << above.error;
+
+  const Json none = json_of({mini_a().string()}), some = json_of({mini_a().string(), "--cache-budget", "1GiB"});
+  EXPECT_EQ(number(some, "own_bytes"), number(none, "own_bytes") + (std::int64_t{1} << 30));
+  const Ran ran = run({"plan", mini_a().string(), "--cache-budget", "1GiB", "--memory", "1GiB"});
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_NE(ran.error.find("kept states 1.0 GiB"), std::string::npos) << ran.error;
+  EXPECT_NE(ran.error.find("fewer kept states (--cache-budget)"), std::string::npos) << ran.error;
 }
 
 TEST(PlanCommand, WhatCannotWorkIsToldWithExitCodeOne) {

@@ -19,6 +19,7 @@ struct OwnPart {
 std::vector<OwnPart> own_parts(const OwnMemory& own) {
   return {{"state, fixed", own.state.fixed()},
           {"state, in pages", own.state.pages()},
+          {"kept states", own.prefixes},
           {"scratch", own.scratch},
           {"logits", own.logits},
           {"tensor table", own.tensors},

@@ -15,14 +15,6 @@ void add_prefill_flag(CLI::App& command, PrefillFlags& flags) {
       ->capture_default_str();
 }
 
-Status check_prefill(const PrefillFlags& flags, const std::string& cache_folder) {
-  if (flags.value() == Prefill::exact || cache_folder.empty()) return {};
-  return fail(Errc::usage,
-              "--prefill replay: the states in {} are exact, and a replay neither takes nor leaves such; leave --cache "
-              "and $CACHALOT_CACHE out",
-              cache_folder);
-}
-
 std::string prefill_text(const Model& model, Prefill prefill, const LayerTokens& work) {
   if (prefill == Prefill::exact) return {};
   if (!model.has_tail()) return "replay: this model has no KV source, all layers ran all tokens";

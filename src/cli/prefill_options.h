@@ -20,9 +20,6 @@ struct PrefillFlags {
 // Adds --prefill.
 void add_prefill_flag(CLI::App& command, PrefillFlags& flags);
 
-// A replay takes no states from a folder, and leaves none there. Error: Errc::usage where one is given.
-Status check_prefill(const PrefillFlags& flags, const std::string& cache_folder);
-
 // What --stats tells of what a replay saved: empty for an exact prefill.
 std::string prefill_text(const Model& model, Prefill prefill, const LayerTokens& work);
 // mode, layer_tokens, layer_tokens_exact.

@@ -52,11 +52,5 @@ TEST(PrefillOption, IsExactOrReplayAndNothingElse) {
   }
 }
 
-TEST(PrefillOption, AFolderOfStatesIsRefused) {
-  const Ran ran = run_mini(3, {"--prefill", "replay", "--cache", "/no/such/folder"});
-  EXPECT_EQ(ran.exit_code, 2);
-  EXPECT_NE(ran.error.find("the states in /no/such/folder are exact"), std::string::npos) << ran.error;
-}
-
 }  // namespace
 }  // namespace cachalot

@@ -179,7 +179,8 @@ void print_choices(const RunFlags& flags, const Generation& result) {
 Expected<int> run(RunFlags& flags) {
   std::optional<MemoryPeak> peak;
   if (flags.stats) peak.emplace();
-  if (Status good = check_prefill(flags.prefill, flags.cache.folder); !good) return tl::unexpected(good.error());
+  if (Status good = settle_cache_folder(flags.cache, flags.model, flags.prefill.value()); !good)
+    return tl::unexpected(good.error());
   // What is known before the tokenizer has seen the prompt; the rest is asked below.
   MemoryRequest request{.context = flags.generate.max_tokens + 1,
                         .sequences = flags.generate.choices + (flags.cache.folder.empty() ? 0 : 1),  // the snapshot

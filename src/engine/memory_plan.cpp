@@ -145,6 +145,7 @@ MemoryPlan plan_memory(const ModelFiles& files, const MemoryRequest& wanted, con
 
   OwnMemory& own = plan.own;
   own.state = state_bytes(state_shape_of(c), request.context) * request.sequences;
+  own.prefixes = request.prefixes;
   own.scratch = largest_scratch(c, request);
   own.logits = (request.sequences + 4) * row + (request.drafts ? 2 * request.sequences * c.dspark_block_size * row : 0);
   if (request.all_logits) own.logits += std::min(request.chunk, request.context) * row;
@@ -181,17 +182,19 @@ Status check_memory(const MemoryPlan& plan, const MachineMemory& machine) {
   const OwnMemory& own = plan.own;
   const MemoryRequest& r = plan.request;
   const auto count = [](std::int64_t n, const char* one) { return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s"); };
-  const std::string needed =
-      fmt::format("{} of its own (state {} of {} at {}, scratch {} for {} a step and {}, {} besides)",
-                  byte_text(own.peak()), byte_text(own.state.all()), count(r.sequences, "sequence"),
-                  count(r.context, "position"), byte_text(own.scratch), count(std::min(r.chunk, r.context), "row"),
-                  count(r.threads, "thread"), byte_text(own.peak() - own.state.all() - own.scratch));
+  const std::string kept = own.prefixes > 0 ? fmt::format("kept states {}, ", byte_text(own.prefixes)) : "";
+  const std::string needed = fmt::format(
+      "{} of its own (state {} of {} at {}, {}scratch {} for {} a step and {}, {} besides)", byte_text(own.peak()),
+      byte_text(own.state.all()), count(r.sequences, "sequence"), count(r.context, "position"), kept,
+      byte_text(own.scratch), count(std::min(r.chunk, r.context), "row"), count(r.threads, "thread"),
+      byte_text(own.peak() - own.state.all() - own.prefixes - own.scratch));
   if (machine.available && own.peak() > machine.available->bytes) {
     return fail(
         Errc::memory,
-        "not enough memory: this needs {}, and {} are left ({}); fewer positions, fewer rows a step (--chunk) or "
+        "not enough memory: this needs {}, and {} are left ({}); fewer positions, fewer rows a step (--chunk){} or "
         "fewer threads need less",
-        needed, byte_text(machine.available->bytes), machine.available->from);
+        needed, byte_text(machine.available->bytes), machine.available->from,
+        own.prefixes > 0 ? ", fewer kept states (--cache-budget)" : "");
   }
   const std::int64_t stacks = r.threads * machine.thread_stack;
   if (machine.data && own.peak() + stacks > machine.data->bytes) {

@@ -24,6 +24,7 @@ struct MemoryRequest {
   std::int64_t threads = 1;
   Numerics numerics = Numerics::released;
   bool drafts = false;
+  std::int64_t prefixes = 0;  // bytes of states that a prefix cache may hold
 };
 
 // Weights that are read alike.
@@ -46,16 +47,19 @@ struct WeightsPlan {
 
 // The process's own memory.
 struct OwnMemory {
-  StateBytes state;          // of all sequences together
-  std::int64_t scratch = 0;  // of the largest step
-  std::int64_t logits = 0;   // and what sampling from them takes
-  std::int64_t tensors = 0;  // the table of names, shapes and places, and the weights bound to it
-  std::int64_t copies = 0;   // tensors that do not lie as they must in their file; known once it was opened
+  StateBytes state;           // of all sequences together
+  std::int64_t scratch = 0;   // of the largest step
+  std::int64_t prefixes = 0;  // as the request says
+  std::int64_t logits = 0;    // and what sampling from them takes
+  std::int64_t tensors = 0;   // the table of names, shapes and places, and the weights bound to it
+  std::int64_t copies = 0;    // tensors that do not lie as they must in their file; known once it was opened
   std::int64_t tokenizer = 0;
   std::int64_t program = 0;
   std::int64_t loading = 0;  // the peak before any state is there: texts of the headers, of the index, of the tokenizer
 
-  std::int64_t running() const { return state.all() + scratch + logits + tensors + copies + tokenizer + program; }
+  std::int64_t running() const {
+    return state.all() + prefixes + scratch + logits + tensors + copies + tokenizer + program;
+  }
   std::int64_t peak() const { return std::max(running(), loading); }
 };
 
