@@ -98,10 +98,10 @@ TEST(ThreadPool, SleepingWorkersWakeAndTakePieces) {
     std::atomic<int> workers{0};
     pool.parallel(2, 1, [&](std::int64_t, std::int64_t, int thread) {
       if (thread != 0) ++workers;
-      // The caller's piece lasts until the worker came: for ever, if it never did.
+      // The caller's piece, if it gets one, lasts until the worker came: for ever, if it never did.
       while (workers == 0) std::this_thread::yield();
     });
-    EXPECT_EQ(workers, 1);
+    EXPECT_GE(workers, 1);  // it may take both
   }
 }
 
