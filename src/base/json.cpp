@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/utf8.h"
 
 namespace cachalot {
 namespace {
@@ -117,39 +118,25 @@ bool Json::operator==(const Json& other) const { return value_ == other.value_; 
 
 void append_json_string(std::string& out, std::string_view text) {
   constexpr std::string_view hex = "0123456789abcdef";
+  constexpr std::string_view escaped = "\"\\\n\r\t\b\f", names = "\"\\nrtbf";
   out += '"';
-  for (const char c : text) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      case '\b':
-        out += "\\b";
-        break;
-      case '\f':
-        out += "\\f";
-        break;
-      default:
-        if (const auto byte = static_cast<unsigned char>(c); byte < 0x20) {
-          out += "\\u00";
-          out += hex[byte >> 4];
-          out += hex[byte & 15];
-        } else {
-          out += c;
-        }
+  while (!text.empty()) {
+    const char c = text.front();
+    const auto byte = static_cast<unsigned char>(c);
+    const Utf8Char next = byte < 0x80 ? Utf8Char{Utf8Kind::good, 1, byte} : read_utf8(text);
+    if (const std::size_t name = escaped.find(c); name != std::string_view::npos) {
+      out += '\\';
+      out += names[name];
+    } else if (byte < 0x20) {
+      out += "\\u00";
+      out += hex[byte >> 4];
+      out += hex[byte & 15];
+    } else if (next.kind == Utf8Kind::good) {
+      out.append(text, 0, next.bytes);
+    } else {
+      out += "\xEF\xBF\xBD";  // a file's name may be any bytes, JSON may not
     }
+    text.remove_prefix(next.bytes);
   }
   out += '"';
 }

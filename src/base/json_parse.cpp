@@ -5,53 +5,12 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/utf8.h"
 
 namespace cachalot {
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-// Length of the well-formed UTF-8 sequence (no overlong form, no surrogate, at most U+10FFFF) at the start of `s`; 0 if
-// none.
-std::size_t utf8_sequence(std::string_view s) {
-  const auto byte = [&](std::size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0u; };
-  const auto next = [&](std::size_t i) { return (byte(i) & 0xC0u) == 0x80u; };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return s.empty() ? 0 : 1;
-  if (lead >= 0xC2 && lead <= 0xDF) return next(1) ? 2 : 0;
-  if (lead >= 0xE0 && lead <= 0xEF) {
-    const bool second = lead == 0xE0   ? byte(1) >= 0xA0 && byte(1) <= 0xBF
-                        : lead == 0xED ? byte(1) >= 0x80 && byte(1) <= 0x9F
-                                       : next(1);
-    return second && next(2) ? 3 : 0;
-  }
-  if (lead >= 0xF0 && lead <= 0xF4) {
-    const bool second = lead == 0xF0   ? byte(1) >= 0x90 && byte(1) <= 0xBF
-                        : lead == 0xF4 ? byte(1) >= 0x80 && byte(1) <= 0x8F
-                                       : next(1);
-    return second && next(2) && next(3) ? 4 : 0;
-  }
-  return 0;
-}
-
-void append_utf8(std::string& out, std::uint32_t code) {
-  const auto put = [&](std::uint32_t byte) { out += static_cast<char>(static_cast<unsigned char>(byte)); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xC0 | code >> 6);
-    put(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    put(0xE0 | code >> 12);
-    put(0x80 | (code >> 6 & 0x3F));
-    put(0x80 | (code & 0x3F));
-  } else {
-    put(0xF0 | code >> 18);
-    put(0x80 | (code >> 12 & 0x3F));
-    put(0x80 | (code >> 6 & 0x3F));
-    put(0x80 | (code & 0x3F));
-  }
-}
 
 class Parser {
  public:
@@ -221,10 +180,10 @@ class Parser {
         if (Status done = escape(out); !done) return tl::unexpected(done.error());
         continue;
       }
-      const std::size_t length = utf8_sequence(text_.substr(at_));
-      if (length == 0) return error("invalid UTF-8");
-      out.append(text_, at_, length);
-      at_ += length;
+      const Utf8Char next = read_utf8(text_.substr(at_));
+      if (next.kind != Utf8Kind::good) return error("invalid UTF-8");
+      out.append(text_, at_, next.bytes);
+      at_ += next.bytes;
     }
   }
 

@@ -168,6 +168,19 @@ TEST(Json, BuiltValuesDumpAsWritten) {
   EXPECT_EQ(Json(std::uint64_t{18446744073709551615u}).dump(), "18446744073709551615");
 }
 
+// A file's name may be any bytes, and is told in JSON.
+TEST(Json, BytesThatAreNotUtf8AreWrittenAsReplacements) {
+  EXPECT_EQ(Json("a\xff"
+                 "b\xc3\xa9\xe2\x82\"\xed\xa0\x80")
+                .dump(),
+            "\"a\xEF\xBF\xBD"
+            "b\xc3\xa9\xEF\xBF\xBD\\\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string text = Json(std::string("x") + static_cast<char>(byte) + "y").dump();
+    EXPECT_TRUE(parse_json(text, "text").has_value()) << byte;
+  }
+}
+
 TEST(Json, ManyKeysCostLittle) {
   std::string text = "{";
   for (int i = 0; i < 200'000; ++i) text += fmt::format("\"k{}\":{},", i % 100'000, i);

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
 #include "tokenizer/chat/json_text.h"
-#include "tokenizer/utf8.h"
 
 namespace cachalot {
 namespace {

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <memory>
 
+#include "base/utf8.h"
 #include "cli/default_model.h"
 #include "cli/json_lines.h"
 #include "cli/render_lines.h"
@@ -18,7 +19,6 @@
 #include "tokenizer/chat/json_text.h"
 #include "tokenizer/chat/prompt_ids.h"
 #include "tokenizer/chat/request_edges.h"
-#include "tokenizer/utf8.h"
 
 namespace cachalot {
 namespace {

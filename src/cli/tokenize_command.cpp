@@ -7,11 +7,11 @@
 #include <memory>
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "cli/default_model.h"
 #include "cli/json_lines.h"
 #include "cli/option_checks.h"
 #include "cli/terminal.h"
-#include "tokenizer/utf8.h"
 
 namespace cachalot {
 namespace {

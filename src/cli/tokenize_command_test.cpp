@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "tokenizer/utf8.h"
+#include "base/utf8.h"
 
 namespace cachalot {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizer/pretokenizer.h"
 
+#include "base/utf8.h"
 #include "tokenizer/char_class.h"
-#include "tokenizer/utf8.h"
 
 namespace cachalot {
 namespace {

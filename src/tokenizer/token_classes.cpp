@@ -8,9 +8,9 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "tokenizer/char_class.h"
 #include "tokenizer/fold_table.h"
-#include "tokenizer/utf8.h"
 
 namespace cachalot {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "tokenizer/pretokenizer.h"
-#include "tokenizer/utf8.h"
 
 namespace cachalot {
 namespace {

@@ -12,10 +12,10 @@
 
 #include "base/expected.h"
 #include "base/ids.h"
+#include "base/utf8.h"
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/byte_pair_encoder.h"
 #include "tokenizer/string_table.h"
-#include "tokenizer/utf8.h"
 
 namespace cachalot {
 

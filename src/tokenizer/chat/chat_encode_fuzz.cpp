@@ -5,10 +5,10 @@
 #include <cstdint>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "tokenizer/chat/completion.h"
 #include "tokenizer/chat/format_text.h"
 #include "tokenizer/chat/json_text.h"
-#include "tokenizer/utf8.h"
 
 namespace {
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/utf8.h"
 #include "tokenizer/chat/format_text.h"
 #include "tokenizer/chat/json_text.h"
 #include "tokenizer/chat/stream_cases.h"
-#include "tokenizer/utf8.h"
 
 namespace {
 

@@ -5,11 +5,11 @@
 #include <array>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "tokenizer/chat/format_text.h"
 #include "tokenizer/chat/json_text.h"
 #include "tokenizer/chat/tag_syntax.h"
 #include "tokenizer/chat/tool_name.h"
-#include "tokenizer/utf8.h"
 
 namespace cachalot {
 namespace {

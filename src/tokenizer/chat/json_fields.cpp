@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizer/chat/json_fields.h"
 
-#include "tokenizer/utf8.h"
+#include "base/utf8.h"
 
 namespace cachalot {
 

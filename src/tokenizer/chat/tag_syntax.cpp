@@ -2,8 +2,8 @@
 #include "tokenizer/chat/tag_syntax.h"
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "tokenizer/char_class.h"
-#include "tokenizer/utf8.h"
 
 namespace cachalot {
 namespace {
