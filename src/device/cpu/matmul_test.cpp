@@ -8,6 +8,7 @@
 #include <random>
 
 #include "device/cpu/rows.h"
+#include "device/cpu/simd_level.h"
 #include "numerics/row_format.h"
 
 namespace cachalot {
@@ -129,14 +130,30 @@ TEST(Matmul, ARowHasTheSameBitsAloneAmongOthersAndOnAnyNumberOfThreads) {
   }
 }
 
-TEST(Matmul, DecodesEveryCodeOfEveryFormatExactly) {
+// Calls `test` at every SIMD level of this machine.
+template <class Test>
+void at_every_level(Test test) {
+  const SimdLevel best = simd_level();
+  for (const SimdLevel& level : simd_levels()) {
+    SCOPED_TRACE(level.name);
+    force_simd_level(level);
+    test();
+  }
+  force_simd_level(best);
+}
+
+void expect_every_code_decoded() {
   // x picks one value of k, so that the output is the decoded weight itself.
   for (const WeightFormat f : {WeightFormat::e4m3_block32, WeightFormat::e2m1_row32}) {
     const std::int64_t in = f == WeightFormat::e4m3_block32 ? 256 : 32;
     std::vector<std::uint8_t> codes;
     for (int i = 0; i < 256; ++i) codes.push_back(static_cast<std::uint8_t>(i));
     if (f == WeightFormat::e4m3_block32) codes[0x7F] = codes[0xFF] = 0;  // NaN would make all outputs NaN
-    for (const int scale : {0, 1, 100, 127, 130}) {
+    for (const int scale : {0, 1, 9, 100, 127, 130, 245, 246, 247, 254}) {
+      if (scale > 246) {  // larger codes would be infinite, and infinity times the zeros of x is NaN
+        for (std::uint8_t& code : codes)
+          code = static_cast<std::uint8_t>(code & (f == WeightFormat::e4m3_block32 ? 0x87 : 0x11));
+      }
       std::vector<std::uint8_t> scales(16 * 8, static_cast<std::uint8_t>(scale));
       const Weight w{f, f == WeightFormat::e4m3_block32 ? 1 : 16, in, codes.data(), scales.data()};
       for (std::int64_t k = 0; k < in; ++k) {
@@ -149,7 +166,9 @@ TEST(Matmul, DecodesEveryCodeOfEveryFormatExactly) {
   }
 }
 
-TEST(Matmul, ANanAmongTheCodesOrScalesOfAWeightReachesItsOutputs) {
+TEST(Matmul, DecodesEveryCodeOfEveryFormatExactly) { at_every_level(expect_every_code_decoded); }
+
+void expect_nans_at_their_outputs() {
   constexpr std::int64_t in = 160, out = 40, at = 33;
   for (const std::int64_t rows : {1, 8}) {
     const auto x = numbers(rows * in, 13);
@@ -177,6 +196,8 @@ TEST(Matmul, ANanAmongTheCodesOrScalesOfAWeightReachesItsOutputs) {
     }
   }
 }
+
+TEST(Matmul, ANanAmongTheCodesOrScalesOfAWeightReachesItsOutputs) { at_every_level(expect_nans_at_their_outputs); }
 
 TEST(LoadRows, RoundTripIsExactlyThatOfTheCodec) {
   ThreadPool pool(2);

@@ -50,10 +50,7 @@ HWY_INLINE void decode_packed(RowFormat f, PackedRow row, std::int64_t n, float*
       }
       break;
     case RowFormat::e4m3_e8m0_32:
-      for (std::int64_t i = 0; i < whole; i += width) {
-        const Floats scale = hn::Set(F32(), to_float(e8m0{scales[i / 32]}));
-        hn::StoreU(hn::Mul(decode_e4m3(load_bytes(codes + i)), scale), F32(), to + i);
-      }
+      for (std::int64_t i = 0; i < whole; i += 32) decode_e4m3(codes + i, to_float(e8m0{scales[i / 32]}), 32, to + i);
       break;
     case RowFormat::e2m1_e8m0_32:
       for (std::int64_t i = 0; i < whole; i += 32) {

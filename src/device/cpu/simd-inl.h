@@ -119,20 +119,77 @@ HWY_INLINE Floats load_bf16(const bf16* from) {
       F32(), hn::ShiftLeft<16>(hn::PromoteTo(U32(), hn::LoadU(halves, reinterpret_cast<const std::uint16_t*>(from)))));
 }
 
-// n codes, n a multiple of 16 (e4m3) or 32 (e2m1), all under one scale.
-HWY_INLINE void decode_e4m3(const std::uint8_t* codes, float scale, std::int64_t n, float* to) {
-  const Floats s = hn::Set(F32(), scale);
-  for (std::int64_t i = 0; i < n; i += width) hn::StoreU(hn::Mul(decode_e4m3(load_bytes(codes + i)), s), F32(), to + i);
+// f16 bits to f32, exact, subnormals too: one instruction from AVX2 on.
+using Halves = hn::Vec<hn::Rebind<std::int16_t, F32>>;
+HWY_INLINE Floats from_f16(Halves bits) {
+  return hn::PromoteTo(F32(), hn::BitCast(hn::Rebind<hwy::float16_t, F32>(), bits));
 }
-HWY_INLINE void decode_e2m1(const std::uint8_t* packed, float scale, std::int64_t n, float* to) {
-  const Floats s = hn::Set(F32(), scale);
-  for (std::int64_t i = 0; i < n; i += 2 * width) {
-    const Words both = load_bytes(packed + i / 2);
-    const Floats even = hn::Mul(decode_e2m1(hn::And(both, hn::Set(U32(), 15u))), s);
-    const Floats odd = hn::Mul(decode_e2m1(hn::ShiftRight<4>(both)), s);
-    hn::StoreInterleaved2(even, odd, F32(), to + i);
+
+// Whether one of 32 e4m3 codes is NaN.
+HWY_INLINE bool has_nan(const std::uint8_t* codes) {
+  const hn::CappedTag<std::uint8_t, 32> d;
+  const auto highest = hn::Set(d, std::uint8_t{0x7F});
+  auto found = hn::Zero(d);
+  for (std::size_t i = 0; i < 32; i += hn::Lanes(d)) {
+    found = hn::Or(found, hn::VecFromMask(d, hn::Eq(hn::And(hn::LoadU(d, codes + i), highest), highest)));
+  }
+  return !hn::AllFalse(d, hn::MaskFromVec(found));
+}
+
+// n codes, a multiple of 32, all under one scale. As f16 bits, a code (its sign in front, its other bits moved to the
+// exponent's end) is its value / 256. That holds for subnormals and not for NaN; and 256 · scale must be a number.
+HWY_INLINE void decode_e4m3(const std::uint8_t* codes, float scale, std::int64_t n, float* to) {
+  const hn::Rebind<std::int8_t, F32> bytes;
+  const hn::Rebind<std::int16_t, F32> halves;
+  for (std::int64_t first = 0; first < n; first += 32, codes += 32, to += 32) {
+    if (scale > 0x1p119f || has_nan(codes)) {
+      const Floats s = hn::Set(F32(), scale);
+      for (std::int64_t i = 0; i < 32; i += width)
+        hn::StoreU(hn::Mul(decode_e4m3(load_bytes(codes + i)), s), F32(), to + i);
+      continue;
+    }
+    const Floats s = hn::Set(F32(), 256.0f * scale);
+    for (std::int64_t i = 0; i < 32; i += width) {
+      const Halves signs = hn::PromoteTo(halves, hn::LoadU(bytes, reinterpret_cast<const std::int8_t*>(codes + i)));
+      const Halves bits = hn::And(hn::ShiftLeft<7>(signs), hn::Set(halves, static_cast<std::int16_t>(0xBFFF)));
+      hn::StoreU(hn::Mul(from_f16(bits), s), F32(), to + i);
+    }
   }
 }
+
+// n codes, a multiple of 32, all under one scale. The upper byte of a value's f16 says all of it.
+#if HWY_TARGET == HWY_SCALAR  // which has no tables
+HWY_INLINE void decode_e2m1(const std::uint8_t* packed, float scale, std::int64_t n, float* to) {
+  const Floats s = hn::Set(F32(), scale);
+  for (std::int64_t i = 0; i < n; i += 2) {
+    const Words both = load_bytes(packed + i / 2);
+    hn::StoreU(hn::Mul(decode_e2m1(hn::And(both, hn::Set(U32(), 15u))), s), F32(), to + i);
+    hn::StoreU(hn::Mul(decode_e2m1(hn::ShiftRight<4>(both)), s), F32(), to + i + 1);
+  }
+}
+#else
+HWY_INLINE void decode_e2m1(const std::uint8_t* packed, float scale, std::int64_t n, float* to) {
+  HWY_ALIGN static constexpr std::uint8_t f16_high[16] = {0x00, 0x38, 0x3C, 0x3E, 0x40, 0x42, 0x44, 0x46,
+                                                          0x80, 0xB8, 0xBC, 0xBE, 0xC0, 0xC2, 0xC4, 0xC6};
+  const hn::FixedTag<std::uint8_t, 16> d;
+  const hn::Rebind<std::uint8_t, F32> bytes;
+  const hn::Rebind<std::uint16_t, F32> words;
+  const hn::Rebind<std::int16_t, F32> halves;
+  const auto table = hn::Load(d, f16_high);
+  const Floats s = hn::Set(F32(), scale);
+  for (std::int64_t i = 0; i < n; i += 32) {
+    const auto both = hn::LoadU(d, packed + i / 2);
+    const auto even = hn::And(both, hn::Set(d, std::uint8_t{15})), odd = hn::ShiftRight<4>(both);
+    HWY_ALIGN std::uint8_t high[32];
+    hn::Store(hn::TableLookupBytes(table, hn::InterleaveLower(d, even, odd)), d, high);
+    hn::Store(hn::TableLookupBytes(table, hn::InterleaveUpper(d, even, odd)), d, high + 16);
+    for (std::int64_t j = 0; j < 32; j += width) {
+      const auto bits = hn::ShiftLeft<8>(hn::PromoteTo(words, hn::LoadU(bytes, high + j)));
+      hn::StoreU(hn::Mul(from_f16(hn::BitCast(halves, bits)), s), F32(), to + i + j);
+    }
+  }
+}
+#endif
 
 // Values `first` … of a row of a weight, decoded with their scales, `count` of them and zeros up to a multiple of 16.
 // `first` is a multiple of 32.
