@@ -66,6 +66,11 @@ std::int64_t budget_of(const CacheFlags& flags, const MachineMemory& machine) {
   return machine.available ? std::min(usual, machine.available->bytes / 4) : usual;
 }
 
+void PrefixPlaces::tell() {
+  for (const std::string& line : told) spdlog::warn("{}", line);
+  told.clear();
+}
+
 Status open_prefix_places(const CacheFlags& flags, const ModelFlags& model_flags, const Model& model,
                           std::int64_t memory, PrefixPlaces& places) {
   places.cache.emplace(PrefixCacheOptions{.budget = memory, .mode = state_mode(model)});
@@ -76,7 +81,7 @@ Status open_prefix_places(const CacheFlags& flags, const ModelFlags& model_flags
                                   .key = std::move(*key),
                                   .shape = model.state_shape(),
                                   .budget = budget_of(flags, machine_of(model_flags.memory)),
-                                  .tell = [](std::string_view line) { spdlog::warn("{}", line); }});
+                                  .tell = [&places](std::string_view line) { places.told.emplace_back(line); }});
   if (!store) return tl::unexpected(store.error());
   places.store.emplace(std::move(*store));
   return {};

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/model_options.h"
 #include "engine/generate.h"
@@ -40,15 +41,24 @@ std::int64_t asked_budget(const CacheFlags& flags);
 // What --cache-budget says; else 1 GiB, or a quarter of what the machine has left where that is less.
 std::int64_t budget_of(const CacheFlags& flags, const MachineMemory& machine);
 
-// Where `prefixes` point to.
+// Where `prefixes` point to, and what the store has to say: a line of text may be open while it does, so that it waits
+// for tell().
 struct PrefixPlaces {
+  PrefixPlaces() = default;
+  PrefixPlaces(const PrefixPlaces&) = delete;
+  PrefixPlaces& operator=(const PrefixPlaces&) = delete;
+  ~PrefixPlaces() { tell(); }
+
+  Prefixes prefixes() { return {cache ? &*cache : nullptr, store ? &*store : nullptr}; }
+  void tell();  // as warnings
+
   std::optional<PrefixCache> cache;
   std::optional<PrefixStore> store;
-  Prefixes prefixes() { return {cache ? &*cache : nullptr, store ? &*store : nullptr}; }
+  std::vector<std::string> told;
 };
 
-// Makes the cache, with `memory` bytes for states in memory, and the store where a folder is given. What the store
-// drops is logged as a warning. Errors: Errc::io for a folder that can't be used.
+// Makes the cache, with `memory` bytes for states in memory, and the store where a folder is given. Errors: Errc::io
+// for a folder that can't be used.
 Status open_prefix_places(const CacheFlags& flags, const ModelFlags& model_flags, const Model& model,
                           std::int64_t memory, PrefixPlaces& places);
 

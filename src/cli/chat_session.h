@@ -23,6 +23,7 @@ class ChatSession {
     std::function<bool()> interrupted{};
     std::function<void(std::int64_t done, std::int64_t total)> prompt_progress{};
     std::function<void()> progress_over{};  // before anything is shown
+    std::function<void()> answer_over{};    // behind each answer, where no line is open
   };
 
   // Borrows all but the hooks. What the conversation holds now is what /reset goes back to.

@@ -237,21 +237,25 @@ Expected<int> run(RunFlags& flags) {
   };
   events.interrupted = [&] { return interrupted() || !output_is_good(); };
 
-  auto result = generate(*loaded, context, sequence, *prompt, flags.generate, events);
+  events.complete = [&](const Generation& all) {  // before states are kept in a folder
+    progress.clear();
+    const MemoryUse memory{sequence.fixed_bytes(), sequence.page_bytes(), context.scratch.peak_bytes(),
+                           peak ? peak->so_far() : ProcessMemory{}};
+    if (flags.json) {
+      print_out(result_json(flags, *prompt, all, memory).dump() + "\n");
+    } else if (flags.has_choices) {
+      print_choices(flags, all);
+    } else {
+      print_out("\n");
+    }
+    std::fflush(stdout);  // before what goes to standard error, which may be the same file
+    if (flags.stats && !flags.json)
+      print_stats(*prompt, all, prefill_text(model, flags.generate.prefill, all.layer_tokens), memory);
+  };
+
+  const auto result = generate(*loaded, context, sequence, *prompt, flags.generate, events);
   progress.clear();
   if (!result) return tl::unexpected(result.error());
-  const MemoryUse memory{sequence.fixed_bytes(), sequence.page_bytes(), context.scratch.peak_bytes(),
-                         peak ? peak->so_far() : ProcessMemory{}};
-  if (flags.json) {
-    print_out(result_json(flags, *prompt, *result, memory).dump() + "\n");
-  } else if (flags.has_choices) {
-    print_choices(flags, *result);
-  } else {
-    print_out("\n");
-  }
-  std::fflush(stdout);  // before what goes to standard error, which may be the same file
-  if (flags.stats && !flags.json)
-    print_stats(*prompt, *result, prefill_text(model, flags.generate.prefill, result->layer_tokens), memory);
   const bool stopped =
       std::ranges::any_of(result->choices, [](const Completion& c) { return c.end == EndReason::interrupted; });
   return stopped ? 1 : 0;

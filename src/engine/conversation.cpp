@@ -116,9 +116,14 @@ Expected<Answer> Conversation::answer(std::span<const Json> said, const Generate
     if (events.call) events.call(call);
   };
   CompletionStream stream(options_.chat.mode, std::move(shown), fmt::format("call_{}_", messages.size()));
-  const GenerateEvents generating{.prompt = events.prompt,
-                                  .text = [&](std::int64_t, std::string_view text) { stream.push(text); },
-                                  .interrupted = events.interrupted};
+  const GenerateEvents generating{
+      .prompt = events.prompt,
+      .text = [&](std::int64_t, std::string_view text) { stream.push(text); },
+      .interrupted = events.interrupted,
+      .complete =
+          [&](const Generation& all) {
+            stream.finish(was_cut(all.choices[0].end) ? CompletionEnd::length : CompletionEnd::eos);
+          }};
   const auto result = run(*prompt, options, generating);
   if (!result) return tl::unexpected(result.error());
   const Completion& completion = result->choices[0];
@@ -130,7 +135,6 @@ Expected<Answer> Conversation::answer(std::span<const Json> said, const Generate
   answer.decode_seconds = result->decode_seconds;
   answer.drafts = result->drafts;
   answer.layer_tokens = result->layer_tokens;
-  stream.finish(was_cut(answer.end) ? CompletionEnd::length : CompletionEnd::eos);
   answer.message = stream.message();
   answer.flags = stream.flag_names();
   if (answer.end == EndReason::interrupted) answer.message.calls.clear();

@@ -44,6 +44,170 @@ std::int64_t tokens_made(const Generation& generation) {
   return n;
 }
 
+// One request while it runs: its prompt, then rounds until every choice has ended. Errc::stopped is the interrupt.
+class Request {
+ public:
+  Request(const LoadedModel& loaded, Context& context, Sequence& sequence, std::span<const TokenId> prompt,
+          const GenerateOptions& options, const GenerateEvents& events)
+      : loaded_(loaded),
+        model_(loaded.model),
+        context_(context),
+        sequence_(sequence),
+        prompt_(prompt),
+        options_(options),
+        events_(events),
+        snapshots_(model_, options, prompt) {}
+
+  Expected<Generation> run();
+
+ private:
+  Status run_prompt();
+  Status begin_choices();
+  Status run_round();
+  Status ask_for_drafts();
+  Status forward(std::span<Sequence* const> sequences);
+  Status stop_if_interrupted() const {
+    if (events_.interrupted && events_.interrupted()) return fail(Errc::stopped, "interrupted");
+    return {};
+  }
+  void drop_ended() {
+    std::erase_if(running_, [](const auto& choice) { return choice->ended(); });
+  }
+
+  const LoadedModel& loaded_;
+  const Model& model_;
+  Context& context_;
+  Sequence& sequence_;  // choice 0's
+  std::span<const TokenId> prompt_;
+  const GenerateOptions& options_;
+  const GenerateEvents& events_;
+  PromptSnapshots snapshots_;
+  Generation result_;
+  std::vector<Sequence> others_;  // of choices 1 on
+  std::vector<TokenId> before_;   // what stands before the completions
+  SamplerScratch scratch_;
+  std::vector<std::unique_ptr<Choice>> running_;
+  DraftPause pause_;
+  std::vector<Row> rows_;  // of the step that comes next, this and the two below
+  std::vector<float> logits_;
+  std::vector<DraftRequest> drafts_;
+};
+
+Expected<Generation> Request::run() {
+  result_.choices.resize(static_cast<std::size_t>(options_.choices));
+  auto start = std::chrono::steady_clock::now();
+  Status done = run_prompt();
+  const bool prompt_done = done.has_value();
+  result_.prompt_seconds = seconds_since(start);
+  if (prompt_done && options_.max_tokens > 0) {
+    start = std::chrono::steady_clock::now();
+    done = begin_choices();
+    while (done && !running_.empty()) done = run_round();
+    result_.decode_seconds = seconds_since(start);
+  }
+  if (!done && done.error().code != Errc::stopped) return tl::unexpected(done.error());
+  if (!prompt_done) {
+    for (Completion& c : result_.choices) c.end = EndReason::interrupted;
+  }
+  for (auto& choice : running_) choice->end(EndReason::interrupted);
+  if (events_.complete) events_.complete(result_);
+  snapshots_.end(sequence_, result_.choices[0].tokens);
+  return std::move(result_);
+}
+
+Status Request::forward(std::span<Sequence* const> sequences) {
+  const std::function<bool()>* stopped = events_.interrupted ? &events_.interrupted : nullptr;  // within a step
+  return model_.forward(context_, {sequences, rows_, nullptr, stopped}, logits_);
+}
+
+Status Request::run_prompt() {
+  Sequence* const sequences[] = {&sequence_};
+  const auto total = static_cast<std::int64_t>(prompt_.size());
+  const std::int64_t cached = result_.cached_tokens = snapshots_.resume(sequence_);
+  const std::int64_t tail =
+      tail_start(model_, options_.prefill, sequence_.length(), sequence_.length() + total - cached);
+  for (std::int64_t done = cached; done < total;) {
+    const std::int64_t n =
+        snapshots_.chunk(sequence_.length(), std::min(std::max<std::int64_t>(1, options_.chunk), total - done));
+    rows_.clear();
+    const std::int64_t global_only = std::clamp<std::int64_t>(tail - sequence_.length(), 0, n);
+    for (std::int64_t i = 0; i < n; ++i)
+      rows_.push_back({.token = prompt_[static_cast<std::size_t>(done + i)], .global_only = i < global_only});
+    rows_.back().wants_logits = done + n == total;
+    if (Status ran = forward(sequences); !ran) return ran;
+    result_.layer_tokens.add(model_, n, global_only);
+    snapshots_.committed(sequence_);
+    done += n;
+    if (events_.prompt) events_.prompt(done - cached, total - cached);
+  }
+  return {};
+}
+
+// All choices begin with the one row behind the prompt.
+Status Request::begin_choices() {
+  for (std::int64_t c = 1; c < options_.choices; ++c) others_.push_back(sequence_.share());
+  before_ = options_.before;
+  before_.insert(before_.end(), prompt_.begin(), prompt_.end());
+  for (std::size_t c = 0; c < result_.choices.size(); ++c) {
+    running_.push_back(std::make_unique<Choice>(loaded_, options_, events_, static_cast<std::int64_t>(c),
+                                                c == 0 ? sequence_ : others_[c - 1], result_.choices[c], before_,
+                                                scratch_));
+  }
+  if (Status go = stop_if_interrupted(); !go) return go;
+  for (auto& choice : running_) {
+    if (Status drawn = choice->draw(logits_, Position{sequence_.length()}); !drawn) return drawn;
+  }
+  drop_ended();
+  return {};
+}
+
+// Asks the source for drafts of every choice, none where drafting pauses.
+Status Request::ask_for_drafts() {
+  const Drafting& drafting = options_.drafting;
+  const bool may_draft = drafting.source != nullptr && (!drafting.pauses || pause_.draft_next());
+  const std::int64_t most = may_draft ? std::min(drafting.count, drafting.source->block()) : 0;
+  drafts_.clear();
+  for (auto& choice : running_) drafts_.push_back(choice->ask(most));
+  if (std::ranges::none_of(drafts_, [](const DraftRequest& r) { return r.count > 0; })) return {};
+  const Status drafted = drafting.source->draft(context_, drafts_);
+  for (std::size_t r = 0; r < running_.size(); ++r) running_[r]->answered(drafts_[r]);
+  return drafted;
+}
+
+// Each choice that is running runs its newest token and the drafts behind it, and takes what is right.
+Status Request::run_round() {
+  if (Status go = stop_if_interrupted(); !go) return go;
+  const auto start = std::chrono::steady_clock::now();
+  if (Status asked = ask_for_drafts(); !asked) return asked;
+  const bool drafted = std::ranges::any_of(drafts_, [](const DraftRequest& r) { return r.count > 0; });
+
+  std::vector<Sequence*> sequences;
+  rows_.clear();
+  for (std::size_t r = 0; r < running_.size(); ++r) {
+    sequences.push_back(running_[r]->sequence());
+    const auto add = [&](TokenId id) {
+      rows_.push_back({.sequence = static_cast<std::int32_t>(r), .token = id, .wants_logits = true});
+    };
+    add(drafts_[r].next);
+    std::ranges::for_each(drafts_[r].drafts, add);
+  }
+  if (Status ran = forward(sequences); !ran) return ran;
+
+  const auto vocab = static_cast<std::size_t>(model_.config().vocab_size);
+  const std::int64_t made_before = tokens_made(result_);
+  std::span<const float> left = logits_;
+  for (std::size_t r = 0; r < running_.size(); ++r) {
+    const std::size_t own = (1 + drafts_[r].drafts.size()) * vocab;
+    if (Status taken = running_[r]->take_round(drafts_[r].drafts, left.first(own), result_.drafts); !taken)
+      return taken;
+    left = left.subspan(own);
+  }
+  ++(drafted ? result_.drafts.drafted_rounds : result_.drafts.plain_rounds);
+  pause_.note(drafted, tokens_made(result_) - made_before, seconds_since(start));
+  drop_ended();
+  return {};
+}
+
 }  // namespace
 
 double DraftCounts::accepted_per_round() const {
@@ -83,112 +247,7 @@ Expected<Generation> generate(const LoadedModel& loaded, Context& context, Seque
   }
   if (Status good = check_options(options, model); !good) return tl::unexpected(good.error());
   if (Status good = check_prefill(options.prefill, sequence, total); !good) return tl::unexpected(good.error());
-
-  Generation result;
-  result.choices.resize(static_cast<std::size_t>(options.choices));
-  std::vector<Sequence*> sequences = {&sequence};
-  std::vector<Row> rows;
-  std::vector<float> logits;
-  const auto interrupted = [&] { return events.interrupted && events.interrupted(); };
-  const std::function<bool()>* stopped = events.interrupted ? &events.interrupted : nullptr;  // within a step
-
-  auto start = std::chrono::steady_clock::now();
-  PromptSnapshots snapshots(model, options, prompt);
-  const auto finish = [&]() -> Expected<Generation> {
-    snapshots.end(sequence, result.choices[0].tokens);
-    return std::move(result);
-  };
-  result.cached_tokens = snapshots.resume(sequence);
-  const std::int64_t tail =
-      tail_start(model, options.prefill, sequence.length(), sequence.length() + total - result.cached_tokens);
-  for (std::int64_t done = result.cached_tokens; done < total;) {
-    const std::int64_t n =
-        snapshots.chunk(sequence.length(), std::min(std::max<std::int64_t>(1, options.chunk), total - done));
-    rows.clear();
-    const std::int64_t global_only = std::clamp<std::int64_t>(tail - sequence.length(), 0, n);
-    for (std::int64_t i = 0; i < n; ++i)
-      rows.push_back({.token = prompt[static_cast<std::size_t>(done + i)], .global_only = i < global_only});
-    rows.back().wants_logits = done + n == total;
-    if (Status ran = model.forward(context, {sequences, rows, nullptr, stopped}, logits); !ran) {
-      if (ran.error().code != Errc::stopped) return tl::unexpected(ran.error());
-      for (Completion& c : result.choices) c.end = EndReason::interrupted;
-      return finish();
-    }
-    result.layer_tokens.add(model, n, global_only);
-    snapshots.committed(sequence);
-    done += n;
-    if (events.prompt) events.prompt(done - result.cached_tokens, total - result.cached_tokens);
-  }
-  result.prompt_seconds = seconds_since(start);
-  if (options.max_tokens <= 0) return finish();
-
-  const auto vocab = static_cast<std::size_t>(model.config().vocab_size);
-  start = std::chrono::steady_clock::now();
-  std::vector<Sequence> others;  // of choices 1 on
-  for (std::int64_t c = 1; c < options.choices; ++c) others.push_back(sequence.share());
-  std::vector<TokenId> before = options.before;
-  before.insert(before.end(), prompt.begin(), prompt.end());
-  SamplerScratch scratch;
-  std::vector<std::unique_ptr<Choice>> running;
-  for (std::size_t c = 0; c < result.choices.size(); ++c) {
-    running.push_back(std::make_unique<Choice>(loaded, options, events, static_cast<std::int64_t>(c),
-                                               c == 0 ? sequence : others[c - 1], result.choices[c], before, scratch));
-  }
-  const auto end_all = [&]() -> Expected<Generation> {
-    for (auto& choice : running) choice->end(EndReason::interrupted);
-    result.decode_seconds = seconds_since(start);
-    return finish();
-  };
-  if (interrupted()) return end_all();
-  for (auto& choice : running) {  // all choices begin with the one row behind the prompt
-    if (Status drawn = choice->draw(logits, Position{sequence.length()}); !drawn) return tl::unexpected(drawn.error());
-  }
-  std::erase_if(running, [](const auto& choice) { return choice->ended(); });
-
-  const Drafting& drafting = options.drafting;
-  const std::int64_t most = drafting.source == nullptr ? 0 : std::min(drafting.count, drafting.source->block());
-  DraftPause pause;
-  std::vector<DraftRequest> requests;
-  while (!running.empty()) {
-    if (interrupted()) return end_all();
-    const auto round_start = std::chrono::steady_clock::now();
-    requests.clear();
-    const bool may_draft = !drafting.pauses || pause.draft_next();
-    for (auto& choice : running) requests.push_back(choice->ask(may_draft ? most : 0));
-    const bool drafts = std::ranges::any_of(requests, [](const DraftRequest& r) { return r.count > 0; });
-    if (drafts) {
-      const Status drafted = drafting.source->draft(context, requests);
-      for (std::size_t r = 0; r < running.size(); ++r) running[r]->answered(requests[r]);
-      if (!drafted) return tl::unexpected(drafted.error());
-    }
-    sequences.clear();
-    rows.clear();
-    for (std::size_t r = 0; r < running.size(); ++r) {
-      sequences.push_back(running[r]->sequence());
-      const auto add = [&](TokenId id) {
-        rows.push_back({.sequence = static_cast<std::int32_t>(r), .token = id, .wants_logits = true});
-      };
-      add(requests[r].next);
-      std::ranges::for_each(requests[r].drafts, add);
-    }
-    if (Status ran = model.forward(context, {sequences, rows, nullptr, stopped}, logits); !ran) {
-      if (ran.error().code == Errc::stopped) return end_all();
-      return tl::unexpected(ran.error());
-    }
-    const std::int64_t made_before = tokens_made(result);
-    std::span<const float> left = logits;
-    for (std::size_t r = 0; r < running.size(); ++r) {
-      const std::size_t own = (1 + requests[r].drafts.size()) * vocab;
-      if (Status taken = running[r]->take_round(requests[r].drafts, left.first(own), result.drafts); !taken)
-        return tl::unexpected(taken.error());
-      left = left.subspan(own);
-    }
-    ++(drafts ? result.drafts.drafted_rounds : result.drafts.plain_rounds);
-    pause.note(drafts, tokens_made(result) - made_before, seconds_since(round_start));
-    std::erase_if(running, [](const auto& choice) { return choice->ended(); });
-  }
-  result.decode_seconds = seconds_since(start);
-  return finish();
+  return Request(loaded, context, sequence, prompt, options, events).run();
 }
 
 }  // namespace cachalot

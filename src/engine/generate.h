@@ -76,6 +76,8 @@ struct GeneratedToken {
   std::vector<TokenLogprob> top;
 };
 
+struct Generation;
+
 // All may be empty.
 struct GenerateEvents {
   std::function<void(std::int64_t done, std::int64_t total)> prompt{};  // after each chunk, of what has to be run
@@ -84,6 +86,8 @@ struct GenerateEvents {
   std::function<void(std::int64_t choice, std::string_view text)> text{};
   std::function<bool(const GeneratedToken&)> enough{};  // asked after each token and its text: true ends its choice
   std::function<bool()> interrupted{};                  // asked between steps and, within one, before each layer
+  // All is told, nothing more will come; but states may still have to be kept, which can take a while.
+  std::function<void(const Generation&)> complete{};
 };
 
 struct Completion {

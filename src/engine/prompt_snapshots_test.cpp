@@ -270,12 +270,18 @@ TEST_F(StoredSnapshots, AFileThatWasDamagedChangesNothingButTheTime) {
 TEST_F(StoredSnapshots, OnlyHeaderAndEndGoToDiskAndNotBeforeTheAnswerWasTold) {
   GenerateOptions options = told;
   options.max_tokens = 30;
-  std::int64_t early = 0;
+  std::int64_t early = 0, made = 0;
   const GenerateEvents watching{.token = [&](const GeneratedToken&) { early += files(); },
-                                .text = [&](std::int64_t, std::string_view) { early += files(); }};
+                                .text = [&](std::int64_t, std::string_view) { early += files(); },
+                                .complete =
+                                    [&](const Generation& all) {
+                                      early += files();
+                                      made = std::ssize(all.choices[0].tokens);
+                                    }};
   const auto got = fresh(tokens(200), options, watching);
   EXPECT_EQ(got.generation.choices[0].end, EndReason::length);
   EXPECT_EQ(early, 0);
+  EXPECT_EQ(made, 30);
   EXPECT_EQ(files(), 2);
 }
 
