@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t block_bytes = 4096, blocks = 8;
+constexpr std::size_t whole_bytes = std::size_t{64} << 20, block_bytes = 4096, blocks = 8;
 
 std::uint64_t add_text(std::string_view text, std::uint64_t before) {
   return checksum(std::as_bytes(std::span(text)), before);
@@ -37,12 +37,17 @@ Expected<std::uint64_t> add_shard(const fs::path& path, std::uint64_t before) {
   if (!file) return tl::unexpected(file.error());
   const std::span<const std::byte> bytes = file->bytes();
   std::uint64_t hash = add_text(fmt::format("{} {}", path.filename().string(), bytes.size()), before);
+  if (bytes.size() <= whole_bytes) return checksum(bytes, hash);
+  // A part of such a file's bytes is all there is time for; a change elsewhere shows in its time.
+  std::error_code error;
+  const auto time = fs::last_write_time(path, error);
+  if (error) return fail(Errc::io, "can't tell when {} was last written: {}", path.string(), error.message());
+  hash = add_text(fmt::format("{}", time.time_since_epoch().count()), hash);
   std::uint64_t header = 0;
-  if (bytes.size() >= sizeof(header)) std::memcpy(&header, bytes.data(), sizeof(header));
+  std::memcpy(&header, bytes.data(), sizeof(header));
   hash = checksum(bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), 8 + header))), hash);
-  const std::size_t block = std::min(block_bytes, bytes.size());
   for (std::size_t i = 0; i < blocks; ++i)  // the first at its beginning, the last at its end
-    hash = checksum(bytes.subspan((bytes.size() - block) * i / (blocks - 1), block), hash);
+    hash = checksum(bytes.subspan((bytes.size() - block_bytes) * i / (blocks - 1), block_bytes), hash);
   return hash;
 }
 

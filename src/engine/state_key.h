@@ -14,9 +14,11 @@ namespace cachalot {
 // operators that were set back to the reference (with_reference).
 std::string state_mode(const Model& model);
 
-// By which weights: config.json, tokenizer.json (Engram's classes), the index, and of each shard its name, size, header
-// and eight blocks of 4 KiB, at places that are a function of its size. Not every byte is read: that would take as long
-// as loading all. Errors: Errc::io and Errc::missing, naming the file.
+// By which weights: config.json, tokenizer.json (Engram's classes), the index, and of each shard its name and bytes. Of
+// a shard above 64 MiB not every byte is read, which would take as long as loading all, but its size, the time it was
+// last written, its header and eight blocks of 4 KiB, at places that are a function of its size: so a copy of such a
+// model, and one whose files were written again, is another model here. Errors: Errc::io and Errc::missing, naming the
+// file.
 Expected<std::string> model_fingerprint(const Checkpoint& checkpoint);
 
 // Both, and the name of the model's folder for people.

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/test_folder.h"
+#include "checkpoint/test_checkpoint.h"
 #include "device/cpu/simd_level.h"
 #include "engine/test_generate.h"
 
@@ -75,6 +76,39 @@ TEST(ModelFingerprint, IsAnotherForEachFileThatChanges) {
   }
   EXPECT_EQ(of_copy(), first);
   fs::remove_all(copy);
+}
+
+TEST(ModelFingerprint, SeesEveryByteOfAShardThatIsNotHuge) {
+  const EditedCheckpoint one;
+  const auto of = [&] { return *model_fingerprint(*one.open()); };
+  const std::string first = of();
+  EXPECT_EQ(of(), first) << "the same bytes, written again";
+  const fs::path shard = one.path() / "model.safetensors";
+  const auto checkpoint = one.open();
+  const auto size = static_cast<std::int64_t>(fs::file_size(shard));
+  std::set<std::string> seen = {first};
+  for (int i = 0; i < 40; ++i) {  // within the tensors, which come last
+    const std::int64_t at = size - 1 - size / 2 * i / 40;
+    std::fstream file(shard, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(at);
+    const char was = static_cast<char>(file.get());
+    file.seekp(at).put(static_cast<char>(was ^ 1)).flush();
+    EXPECT_TRUE(seen.insert(*model_fingerprint(*checkpoint)).second) << at;
+    file.seekp(at).put(was);
+  }
+}
+
+TEST(ModelFingerprint, SeesThatAHugeShardWasWrittenAgain) {
+  EditedCheckpoint huge;
+  const std::vector<std::byte> padding(std::size_t{65} << 20);
+  huge.tensors.push_back({{"padding", DType::i32, {static_cast<std::int64_t>(padding.size() / 4)}}, padding});
+  const auto checkpoint = huge.open();
+  ASSERT_TRUE(checkpoint);
+  const std::string first = *model_fingerprint(*checkpoint);
+  EXPECT_EQ(*model_fingerprint(*checkpoint), first);
+  const fs::path shard = huge.path() / "model.safetensors";
+  std::fstream(shard, std::ios::in | std::ios::out | std::ios::binary).seekp(std::int64_t{20'000'001}).put('\x01');
+  EXPECT_NE(*model_fingerprint(*checkpoint), first);
 }
 
 TEST(StateKey, NamesTheModelsFolderForPeople) {
