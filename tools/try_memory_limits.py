@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does a run that a limit on memory stops end with a message, and never in a crash? Runs the bundled model under limits on
 address space and on data (ulimit -v, ulimit -d), from the least under which the program starts at all to the first under which
-it succeeds. Usage: tools/try_memory_limits.py CACHALOT"""
+it succeeds. And does one that may write no larger files (ulimit -f) still answer, where it keeps states in a folder? Usage: tools/try_memory_limits.py CACHALOT"""
 import pathlib
 import resource
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STEP = 4 << 20
@@ -37,8 +38,19 @@ def sweep(program, name, kind):
     return faults + [f"{name}: no limit lets it run"]
 
 
+def small_files(program):
+    """What went wrong where no state can be kept."""
+    with tempfile.TemporaryDirectory() as folder:
+        got = run(resource.RLIMIT_FSIZE, 4096, program, "run", "--model", ROOT / "models/demo", "--ids", "1,2,3", "--max-tokens", "3",
+                  "--json", "--cache", folder)
+        left = [p.name for p in pathlib.Path(folder).iterdir()]
+    if got.returncode != 0 or '"ids":[' not in got.stdout or "can't write" not in got.stderr or left:
+        return [f"ulimit -f: exit code {got.returncode}, wanted 0, an answer and a warning; left {left}; {got.stderr.strip()!r}"]
+    return []
+
+
 def main(program):
-    faults = [fault for name, kind in KINDS.items() for fault in sweep(program, name, kind)]
+    faults = [fault for name, kind in KINDS.items() for fault in sweep(program, name, kind)] + small_files(program)
     for fault in faults:
         print(fault)
     print("BAD" if faults else "good")

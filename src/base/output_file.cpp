@@ -13,8 +13,9 @@
 
 namespace cachalot {
 
-Expected<OutputFile> OutputFile::create(const std::filesystem::path& path) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+Expected<OutputFile> OutputFile::create(const std::filesystem::path& path, Readers readers) {
+  const mode_t mode = readers == Readers::owner ? 0600 : 0666;
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
   if (descriptor < 0) return fail(Errc::io, "can't create {}: {}", path.string(), std::strerror(errno));
   return OutputFile(path, descriptor);
 }

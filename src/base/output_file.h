@@ -14,8 +14,10 @@ namespace cachalot {
 
 class OutputFile {
  public:
-  // An older file is replaced. Errors, here and below: Errc::io, with the path and the system's words.
-  static Expected<OutputFile> create(const std::filesystem::path& path);
+  // An older file is replaced. `readers` of a new one; the umask may take from it. Errors, here and below: Errc::io,
+  // with the path and the system's words.
+  enum class Readers { all, owner };
+  static Expected<OutputFile> create(const std::filesystem::path& path, Readers readers = Readers::all);
 
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&& other) noexcept;

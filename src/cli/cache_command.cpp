@@ -26,6 +26,8 @@ struct CacheCommandFlags {
 };
 
 Status expect_folder(const std::string& folder) {
+  if (folder == "off")
+    return fail(Errc::usage, "which folder? off is the word for none; a folder of that name is ./off");
   if (!folder.empty()) return {};
   return fail(Errc::usage, "which folder? Name it with --cache DIR, or in the variable CACHALOT_CACHE");
 }
@@ -37,10 +39,14 @@ std::string age_text(std::int64_t seconds) {
   return fmt::format("{} d", seconds / 86400);
 }
 
+std::string snapshots_text(std::int64_t n) { return fmt::format("{} snapshot{}", n, n == 1 ? "" : "s"); }
+
 Expected<int> list(const CacheCommandFlags& flags) {
   if (Status given = expect_folder(flags.folder); !given) return tl::unexpected(given.error());
   auto all = stored_snapshots(flags.folder);
   if (!all) return tl::unexpected(all.error());
+  const auto unfinished = unfinished_snapshots(flags.folder);
+  if (!unfinished) return tl::unexpected(unfinished.error());
   std::ranges::reverse(*all);  // the newest first
   const auto now = std::filesystem::file_time_type::clock::now();
   std::int64_t bytes = 0, good = 0;
@@ -78,10 +84,15 @@ Expected<int> list(const CacheCommandFlags& flags) {
                                    {"snapshots", std::move(entries)},
                                    {"files", count},
                                    {"bytes", bytes},
-                                   {"readable", good}});
+                                   {"readable", good},
+                                   {"unfinished_files", unfinished->files},
+                                   {"unfinished_bytes", unfinished->bytes}});
     print_out(out.dump() + "\n");
   } else {
-    print_out(lines + fmt::format("{} snapshots, {} in all, {} of them readable\n", count, byte_text(bytes), good));
+    lines += fmt::format("{}, {} in all, {} of them readable\n", snapshots_text(count), byte_text(bytes), good);
+    if (unfinished->files > 0)
+      lines += fmt::format("and {} not finished, {}\n", unfinished->files, byte_text(unfinished->bytes));
+    print_out(lines);
   }
   return 0;
 }
@@ -91,10 +102,15 @@ Expected<int> clear(const CacheCommandFlags& flags) {
   const auto removed = remove_snapshots(flags.folder, std::chrono::hours(24 * flags.older));
   if (!removed) return tl::unexpected(removed.error());
   if (flags.json) {
-    print_out(Json::object({{"folder", flags.folder}, {"removed", removed->files}, {"bytes", removed->bytes}}).dump() +
+    print_out(Json::object({{"folder", flags.folder},
+                            {"removed", removed->files},
+                            {"bytes", removed->bytes},
+                            {"unfinished_removed", removed->unfinished}})
+                  .dump() +
               "\n");
   } else {
-    print_out(fmt::format("{} snapshots removed, {}\n", removed->files, byte_text(removed->bytes)));
+    print_out(fmt::format("{} removed, {}\n", snapshots_text(removed->files), byte_text(removed->bytes)));
+    if (removed->unfinished > 0) print_out(fmt::format("and {} not finished\n", removed->unfinished));
   }
   return 0;
 }

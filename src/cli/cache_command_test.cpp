@@ -115,7 +115,7 @@ TEST_F(CacheCommand, ClearRemovesOurFilesAndTellsHowMany) {
   EXPECT_EQ(number(json_of(cache({"clear", "--older", "2", "--json"})), "removed"), 1);
   EXPECT_TRUE(fs::exists(fs::path(folder_) / "notes.txt"));
   (void)run("3,40,77");
-  EXPECT_NE(cache({"clear"}).out.find("1 snapshots removed, "), std::string::npos);
+  EXPECT_NE(cache({"clear"}).out.find("1 snapshot removed, "), std::string::npos);
   EXPECT_EQ(cache({"ls"}).out, "0 snapshots, 0 B in all, 0 of them readable\n");
 }
 
@@ -132,10 +132,24 @@ TEST_F(CacheCommand, WithoutAFolderTheErrorSaysHowToNameOne) {
   (void)line({"run", "--model", mini_a, "--ids", "3,4", "--max-tokens", "2"});
   const Ran ran = line({"cache", "ls"});
   ::unsetenv("CACHALOT_CACHE");
-  EXPECT_NE(ran.out.find("1 snapshots"), std::string::npos) << ran.out << ran.error;
+  EXPECT_NE(ran.out.find("1 snapshot, "), std::string::npos) << ran.out << ran.error;
+}
+
+TEST_F(CacheCommand, TellsAndClearsFilesThatWereNotFinished) {
+  (void)run("3,4");
+  const auto kept = stored_snapshots(folder_);
+  std::ofstream(name_while_writing(kept->at(0).path)) << "half";
+  EXPECT_NE(cache({"ls"}).out.find("1 snapshot, "), std::string::npos);
+  EXPECT_NE(cache({"ls"}).out.find("and 1 not finished, 4 B"), std::string::npos) << cache({"ls"}).out;
+  EXPECT_EQ(number(json_of(cache({"ls", "--json"})), "unfinished_files"), 1);
+  EXPECT_NE(cache({"clear"}).out.find("and 1 not finished"), std::string::npos);
+  EXPECT_TRUE(fs::is_empty(folder_));
 }
 
 TEST_F(CacheCommand, OffIsNoFolder) {
+  const Ran ls = line({"cache", "ls", "--cache", "off"});
+  EXPECT_EQ(ls.exit_code, 2);
+  EXPECT_NE(ls.error.find("./off"), std::string::npos) << ls.error;
   ::setenv("CACHALOT_CACHE", folder_.c_str(), 1);
   const Json out =
       json_of(line({"run", "--model", mini_a, "--ids", "3,4", "--max-tokens", "2", "--json", "--cache", "off"}));

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "base/utf8.h"
 #include "cli/cache_options.h"
 #include "cli/chat_file.h"
 #include "cli/chat_input.h"
@@ -23,7 +24,6 @@
 #include "cli/sampling_options.h"
 #include "cli/terminal.h"
 #include "tokenizer/chat/request_edges.h"
-#include "tokenizer/utf8.h"
 
 namespace cachalot {
 namespace {
@@ -194,6 +194,7 @@ Expected<int> chat(ChatFlags& flags) {
     if (done < total) progress.show("prompt", done, total);
   };
   hooks.progress_over = [&] { progress.clear(); };
+  hooks.answer_over = [&] { places.tell(); };
   hooks.interrupted = [typed] { return (typed && interrupted()) || !output_is_good(); };
   if (typed) hooks.answer_begins = await_interrupt;
   ChatSession session(*conversation, flags.generate, view, hooks);
@@ -244,7 +245,10 @@ void add_chat_command(CLI::App& app, int& exit_code) {
   command->footer(
       "Where standard input is no terminal, each line of it is a turn (or a tool's result, or a command), and the\n"
       "answers go to standard output. A line that ends with \\ goes on in the next; \"\"\" begins and ends a text of\n"
-      "several lines; /help lists the commands. Ctrl-C stops an answer, and what there is of it stays.\n"
+      "several lines; /help lists the commands. On a terminal Ctrl-C stops an answer, and what there is of it stays.\n"
+      "With --prefill replay an answer may also hang on which states of the conversation are still kept "
+      "(--cache-budget;\n"
+      "/load begins without any); with exact it never does.\n"
       "Lines typed are kept in $XDG_STATE_HOME/cachalot/history (~/.local/state/cachalot/history).\n"
       "Example: cachalot chat --system \"Be brief.\" --thinking off\n"
       "         cachalot chat --tools docs/examples/tools.json --thinking off\n"

@@ -8,9 +8,9 @@
 #include <charconv>
 
 #include "base/byte_text.h"
+#include "base/utf8.h"
 #include "cli/chat_file.h"
 #include "cli/draft_options.h"
-#include "tokenizer/utf8.h"
 
 namespace cachalot {
 namespace {
@@ -243,10 +243,13 @@ void ChatSession::answer(const Json& said) {
   const auto answer = conversation_.answer({&said, 1}, generate_, events);
   if (hooks_.progress_over) hooks_.progress_over();
   view_.end_answer();
+  if (hooks_.answer_over) hooks_.answer_over();
   if (!answer) return tell(answer.error());
-  last_ = {};
-  last_.add(*answer);
-  all_.add(*answer);
+  if (answer->kept) {
+    last_ = {};
+    last_.add(*answer);
+    all_.add(*answer);
+  }
   tell_end(*answer);
   tell_open_calls();
 }

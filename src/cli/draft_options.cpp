@@ -21,15 +21,20 @@ void add_draft_flag(CLI::App& command, DraftFlags& flags) {
         if (text == "off" || text == "auto") return std::string();
         std::string copy = text;
         const std::string wrong = whole_number(1, 1024)(copy);
-        return wrong.empty() ? wrong : fmt::format("expected off, auto, or a number from 1 on, found {:?}", text);
+        return wrong.empty()
+                   ? wrong
+                   : fmt::format(
+                         "expected off, auto, or a number from 1 to the model's block (at most 1024), found {:?}",
+                         text);
       })
       ->type_name("off|auto|N")
       ->capture_default_str();
 }
 
 Status check_draft_count(const DraftFlags& flags, const Config& config) {
-  const std::int64_t block = config.dspark_block_size;
+  const std::int64_t block = config.n_mtp_layers > 0 ? config.dspark_block_size : 0;
   if (flags.draft == "off" || flags.draft == "auto" || std::atoll(flags.draft.c_str()) <= block) return {};
+  if (block == 0) return fail(Errc::usage, "--draft {}: this model has no draft stages; use --draft off", flags.draft);
   return fail(Errc::usage, "--draft {}: the model was trained to draft {} tokens; more are refused", flags.draft,
               block);
 }

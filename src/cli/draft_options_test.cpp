@@ -42,8 +42,17 @@ TEST(DraftOption, TakesOffAutoOrANumberAndNothingElse) {
   for (const char* wrong : {"0", "-1", "on", "", "2.5", "5x"}) {
     const Ran ran = run_mini({"--draft", wrong});
     EXPECT_EQ(ran.exit_code, 2) << wrong;
-    EXPECT_NE(ran.error.find("expected off, auto, or a number from 1 on"), std::string::npos) << ran.error;
+    EXPECT_NE(ran.error.find("expected off, auto, or a number from 1 to the model's block"), std::string::npos)
+        << ran.error;
   }
+}
+
+TEST(DraftOption, ANumberForAModelWithoutDraftStagesIsRefused) {
+  Config none;
+  EXPECT_TRUE(check_draft_count({.draft = "auto"}, none));
+  const Status refused = check_draft_count({.draft = "3"}, none);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "--draft 3: this model has no draft stages; use --draft off");
 }
 
 TEST(DraftOption, DoesNotMixWithThePublishedSlot) {

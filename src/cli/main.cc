@@ -28,6 +28,7 @@
 int main(int argc, char** argv) {
   using namespace cachalot;
   open_standard_streams();
+  report_file_limits();
   // Standard output is for results; what there is to say about them goes to standard error.
   spdlog::set_default_logger(spdlog::stderr_color_mt(
       "cachalot", std::getenv("NO_COLOR") != nullptr ? spdlog::color_mode::never : spdlog::color_mode::automatic));

@@ -89,7 +89,6 @@ int make(MakeFlags& flags) {
   MakeCheckpointOptions& options = flags.options;
   if (Status good = read_flags(flags); !good) return report(good.error());
   catch_interrupts();
-  report_file_limits();
   Progress progress;
   options.progress = [&](std::int64_t done, std::int64_t total) {
     progress.show("writing MiB", done >> 20, total >> 20);

@@ -250,6 +250,7 @@ TEST_F(PrefixStores, TheFolderIsMadeForItsOwnerAloneAndOnlyOurFilesAreTouched) {
   for (const std::string& name : others) std::ofstream(folder_ / name) << "mine";
   PrefixStore large = store();
   keep(large, text(60));
+  EXPECT_EQ(fs::status(file_of(60)).permissions(), fs::perms::owner_read | fs::perms::owner_write);
   fs::create_symlink(file_of(60), folder_ / SnapshotName{.key = 1, .tokens = 1}.text());
   EXPECT_EQ(files().size(), 1u);
   const auto removed = remove_snapshots(folder_);
@@ -271,6 +272,14 @@ TEST_F(PrefixStores, WhatAnEndedProcessLeftHalfWrittenGoesAfterHours) {
   EXPECT_TRUE(fs::exists(young)) << "another process may be writing it";
   EXPECT_FALSE(fs::exists(old));
   EXPECT_EQ(hit(s, text(61)), 60);
+
+  EXPECT_EQ(unfinished_snapshots(folder_)->files, 1);
+  EXPECT_EQ(unfinished_snapshots(folder_)->bytes, 4);
+  age(young, 2);
+  EXPECT_EQ(remove_snapshots(folder_, std::chrono::hours(24 * 3))->unfinished, 0);
+  EXPECT_TRUE(fs::exists(young));
+  EXPECT_EQ(remove_snapshots(folder_)->unfinished, 1);
+  EXPECT_FALSE(fs::exists(young));
 }
 
 TEST_F(PrefixStores, OnlyWhatWasNotUsedForAWhileIsRemovedIfThatIsAskedFor) {

@@ -96,7 +96,7 @@ std::int64_t snapshot_bytes(const SnapshotHeader& header, const Sequence& sequen
 
 Status write_snapshot(const std::filesystem::path& path, const SnapshotHeader& header, std::span<const TokenId> ids,
                       const Sequence& sequence) {
-  auto file = OutputFile::create(path);
+  auto file = OutputFile::create(path, OutputFile::Readers::owner);  // token ids are what somebody wrote
   if (!file) return tl::unexpected(file.error());
   const std::string text = header_text(header);
   const auto size = static_cast<std::uint32_t>(text.size());

@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::string_view ending = ".cachalot-snapshot";
 constexpr std::string_view writing = ".part";  // behind it
-constexpr std::chrono::hours leftover_age{6};
 
 // Takes a number off the beginning of `text`, and `behind` after it.
 template <class T>
@@ -109,7 +108,7 @@ Expected<Removed> remove_snapshots(const fs::path& folder, std::chrono::seconds 
       return fail(Errc::io, "can't remove {}: {}", s.path.string(), error.message());
     }
   }
-  remove_leftovers(folder);
+  removed.unfinished = remove_leftovers(folder, age);
   return removed;
 }
 
@@ -118,18 +117,31 @@ fs::path name_while_writing(const fs::path& path) {
   return path.string() + fmt::format(".{:08x}{:08x}{}", random(), random(), writing);
 }
 
-void remove_leftovers(const fs::path& folder) {
+std::int64_t remove_leftovers(const fs::path& folder, std::chrono::seconds age) {
   std::vector<fs::path> old;
   const auto now = fs::file_time_type::clock::now();
   const Status listed = each_file(folder, [&](const fs::directory_entry& entry) {
     std::error_code gone;
     const auto time = entry.last_write_time(gone);
-    if (!gone && is_leftover(entry.path().filename().string()) && now - time > leftover_age)
+    if (!gone && is_leftover(entry.path().filename().string()) && (age <= age.zero() || now - time > age))
       old.push_back(entry.path());
   });
-  if (!listed) return;
+  if (!listed) return 0;
   std::error_code ignored;
-  for (const fs::path& path : old) fs::remove(path, ignored);
+  return std::ranges::count_if(old, [&](const fs::path& path) { return fs::remove(path, ignored); });
+}
+
+Expected<UnfinishedSnapshots> unfinished_snapshots(const fs::path& folder) {
+  UnfinishedSnapshots unfinished;
+  const Status listed = each_file(folder, [&](const fs::directory_entry& entry) {
+    std::error_code gone;
+    const auto bytes = entry.file_size(gone);
+    if (gone || !is_leftover(entry.path().filename().string())) return;
+    ++unfinished.files;
+    unfinished.bytes += static_cast<std::int64_t>(bytes);
+  });
+  if (!listed) return tl::unexpected(listed.error());
+  return unfinished;
 }
 
 }  // namespace cachalot

@@ -44,15 +44,24 @@ Expected<std::vector<StoredSnapshot>> stored_snapshots(const std::filesystem::pa
 // gone by now.
 Expected<SnapshotHeader> verify(const StoredSnapshot& snapshot);
 
-struct Removed {
+// Files that were not finished: somebody writes them now, or ended while writing. Errors: as above.
+struct UnfinishedSnapshots {
   std::int64_t files = 0, bytes = 0;
 };
-// Removes all that were not used for `age`. Errors: Errc::io, naming the first that can't be removed.
+Expected<UnfinishedSnapshots> unfinished_snapshots(const std::filesystem::path& folder);
+
+struct Removed {
+  std::int64_t files = 0, bytes = 0;
+  std::int64_t unfinished = 0;  // files that were not finished, besides
+};
+// Removes all that were not used for `age`, and as old ones that were not finished; who is writing one can't put it in
+// its place then. Errors: Errc::io, naming the first that can't be removed.
 Expected<Removed> remove_snapshots(const std::filesystem::path& folder, std::chrono::seconds age = {});
 
 // A name to write a snapshot under before it takes its own; other processes never choose the same.
 std::filesystem::path name_while_writing(const std::filesystem::path& path);
-// What a process left that ended while it wrote, hours ago.
-void remove_leftovers(const std::filesystem::path& folder);
+// Removes what a process left that ended while it wrote, `age` ago or earlier. How many that were.
+constexpr std::chrono::hours leftover_age{6};
+std::int64_t remove_leftovers(const std::filesystem::path& folder, std::chrono::seconds age = leftover_age);
 
 }  // namespace cachalot
