@@ -2,16 +2,13 @@
 #include "base/thread_pool.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <fstream>
-#include <string>
 #include <system_error>
 
 #include "base/check.h"
+#include "base/usable_cores.h"
 
 namespace cachalot {
 
@@ -47,11 +44,15 @@ ThreadPool::ThreadPool(int threads) {
   check(threads >= 1 && threads <= static_cast<int>(inside), "a pool has at least the caller's thread");
   spins_ = threads <= usable_cores();
   try {
+    workers_.reserve(static_cast<std::size_t>(threads - 1));
     for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
   } catch (const std::system_error& e) {
     const std::size_t started = workers_.size() + 1;
     stop();
     throw std::system_error(e.code(), fmt::format("{} of {} threads could be started", started, threads));
+  } catch (...) {
+    stop();
+    throw;
   }
 }
 
@@ -135,19 +136,6 @@ void ThreadPool::work(int thread) {
       sleep(seen);
     }
   }
-}
-
-int usable_cores() {
-  cpu_set_t set;
-  int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
-                                                          : static_cast<int>(std::thread::hardware_concurrency());
-  std::string quota;
-  double period = 0;
-  std::ifstream limit("/sys/fs/cgroup/cpu.max");  // "max 100000" or "200000 100000"
-  if (limit >> quota >> period && quota != "max" && period > 0) {
-    cores = std::min(cores, static_cast<int>(std::ceil(std::atof(quota.c_str()) / period)));
-  }
-  return std::max(1, cores);
 }
 
 }  // namespace cachalot

@@ -28,7 +28,7 @@ class ThreadPool {
 
   // Calls piece(begin, end, thread) until [0, count) is covered, each number once, in pieces of at most `grain`, and
   // returns when all are done. `thread` is 0 … threads() - 1 and unique among pieces that run at the same time: an
-  // index into scratch per thread. Not reentrant: a piece must not call parallel itself.
+  // index into scratch per thread. One thread at a time may call it; a piece must neither call it nor throw.
   using Piece = std::function<void(std::int64_t begin, std::int64_t end, int thread)>;
   void parallel(std::int64_t count, std::int64_t grain, const Piece& piece);
 
@@ -57,8 +57,5 @@ class ThreadPool {
   std::condition_variable start_;
   std::vector<std::thread> workers_;
 };
-
-// Cores this process may run on (its affinity and its cgroup quota, not the machine's), at least 1.
-int usable_cores();
 
 }  // namespace cachalot

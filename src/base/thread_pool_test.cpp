@@ -113,7 +113,5 @@ TEST(ThreadPool, EndsWhetherItsWorkersAreAwakeAsleepOrJustStarted) {
   }
 }
 
-TEST(UsableCores, IsAtLeastOne) { EXPECT_GE(usable_cores(), 1); }
-
 }  // namespace
 }  // namespace cachalot

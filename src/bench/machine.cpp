@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "base/thread_pool.h"
+#include "base/usable_cores.h"
 
 namespace cachalot {
 namespace {

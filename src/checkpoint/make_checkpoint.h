@@ -14,6 +14,7 @@
 
 #include "base/expected.h"
 #include "base/thread_pool.h"
+#include "base/usable_cores.h"
 #include "checkpoint/planted.h"
 
 namespace cachalot {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/usable_cores.h"
 #include "bench/operators.h"
 #include "bench/report.h"
 #include "cli/option_checks.h"

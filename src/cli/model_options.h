@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/usable_cores.h"
 #include "engine/load_model.h"
 
 namespace cachalot {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/usable_cores.h"
 #include "cli/cache_options.h"
 #include "cli/default_model.h"
 #include "cli/draft_options.h"
