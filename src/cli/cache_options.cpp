@@ -12,6 +12,10 @@
 
 namespace cachalot {
 
+namespace {
+constexpr std::int64_t usual_budget = std::int64_t{1} << 30;
+}
+
 CLI::Option* add_cache_folder_flag(CLI::App& command, std::string& folder) {
   return command.add_option("--cache", folder, "folder of kept states, for prompts that begin as earlier ones")
       ->check(not_empty())
@@ -23,10 +27,11 @@ void add_cache_flags(CLI::App& command, CacheFlags& flags) {
   add_cache_folder_flag(command, flags.folder)
       ->description(
           "folder of kept states, for prompts that begin as earlier ones; off: none, whatever CACHALOT_CACHE says");
-  add_cache_budget_flag(
-      command,
-      "bytes of states to keep in memory, and in the folder (default: 1 GiB, or a quarter of the memory that is left)",
-      flags.budget);
+  add_cache_budget_flag(command,
+                        "bytes of states to keep in memory, and in the folder: those used longest ago go (default: 1 "
+                        "GiB each, or in memory "
+                        "a quarter of what is left)",
+                        flags.budget);
 }
 
 void add_cache_budget_flag(CLI::App& command, const std::string& what, std::string& budget) {
@@ -62,8 +67,7 @@ std::int64_t asked_budget(const CacheFlags& flags) { return parse_bytes(flags.bu
 
 std::int64_t budget_of(const CacheFlags& flags, const MachineMemory& machine) {
   if (const auto bytes = parse_bytes(flags.budget)) return *bytes;
-  constexpr std::int64_t usual = std::int64_t{1} << 30;
-  return machine.available ? std::min(usual, machine.available->bytes / 4) : usual;
+  return machine.available ? std::min(usual_budget, machine.available->bytes / 4) : usual_budget;
 }
 
 void PrefixPlaces::tell() {
@@ -71,8 +75,7 @@ void PrefixPlaces::tell() {
   told.clear();
 }
 
-Status open_prefix_places(const CacheFlags& flags, const ModelFlags& model_flags, const Model& model,
-                          std::int64_t memory, PrefixPlaces& places) {
+Status open_prefix_places(const CacheFlags& flags, const Model& model, std::int64_t memory, PrefixPlaces& places) {
   places.cache.emplace(PrefixCacheOptions{.budget = memory, .mode = state_mode(model)});
   if (flags.folder.empty()) return {};
   auto key = state_key(model);
@@ -80,7 +83,7 @@ Status open_prefix_places(const CacheFlags& flags, const ModelFlags& model_flags
   auto store = PrefixStore::open({.folder = flags.folder,
                                   .key = std::move(*key),
                                   .shape = model.state_shape(),
-                                  .budget = budget_of(flags, machine_of(model_flags.memory)),
+                                  .budget = parse_bytes(flags.budget).value_or(usual_budget),
                                   .tell = [&places](std::string_view line) { places.told.emplace_back(line); }});
   if (!store) return tl::unexpected(store.error());
   places.store.emplace(std::move(*store));

@@ -35,10 +35,11 @@ void add_cache_budget_flag(CLI::App& command, const std::string& what, std::stri
 // --cache names is an error, Errc::usage.
 Status settle_cache_folder(CacheFlags& flags, const ModelFlags& model, Prefill prefill);
 
-// The bytes in memory that --cache-budget asks for; 0 where it does not say, for then the budget is what is left.
+// The bytes in memory that --cache-budget asks for; 0 where it does not say, for then they are a share of what is left.
 std::int64_t asked_budget(const CacheFlags& flags);
 
-// What --cache-budget says; else 1 GiB, or a quarter of what the machine has left where that is less.
+// Of states in memory: what --cache-budget says; else 1 GiB, or a quarter of what the machine has left where that is
+// less. Those in the folder are bounded by what it says, else by 1 GiB.
 std::int64_t budget_of(const CacheFlags& flags, const MachineMemory& machine);
 
 // Where `prefixes` point to, and what the store has to say: a line of text may be open while it does, so that it waits
@@ -59,7 +60,6 @@ struct PrefixPlaces {
 
 // Makes the cache, with `memory` bytes for states in memory, and the store where a folder is given. Errors: Errc::io
 // for a folder that can't be used.
-Status open_prefix_places(const CacheFlags& flags, const ModelFlags& model_flags, const Model& model,
-                          std::int64_t memory, PrefixPlaces& places);
+Status open_prefix_places(const CacheFlags& flags, const Model& model, std::int64_t memory, PrefixPlaces& places);
 
 }  // namespace cachalot

@@ -157,8 +157,8 @@ Expected<int> chat(ChatFlags& flags) {
   if (config.eos_token_id >= 0)
     flags.generate.stop_tokens.push_back(TokenId{static_cast<std::int32_t>(config.eos_token_id)});
 
-  std::optional<DraftStages> stages;
-  const auto drafting = drafting_of(flags.drafts, *loaded, stages);
+  DraftPlace drafts;
+  const auto drafting = drafting_of(flags.drafts, *loaded, drafts);
   if (!drafting) return tl::unexpected(drafting.error());
   flags.generate.drafting = *drafting;
   flags.generate.prefill = flags.prefill.value();
@@ -166,7 +166,7 @@ Expected<int> chat(ChatFlags& flags) {
   Answering answering(*loaded, flags);
   PrefixPlaces places;
   const std::int64_t in_memory = budget_of(flags.cache, machine_of(flags.model.memory));
-  if (Status opened = open_prefix_places(flags.cache, flags.model, loaded->model, in_memory, places); !opened)
+  if (Status opened = open_prefix_places(flags.cache, loaded->model, in_memory, places); !opened)
     return tl::unexpected(opened.error());
   auto conversation = Conversation::start(*loaded, std::ref(answering), *options, places.prefixes());
   if (!conversation) return tl::unexpected(conversation.error());

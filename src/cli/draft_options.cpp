@@ -39,7 +39,7 @@ Status check_draft_count(const DraftFlags& flags, const Config& config) {
               block);
 }
 
-Expected<Drafting> drafting_of(const DraftFlags& flags, const LoadedModel& loaded, std::optional<DraftStages>& stages) {
+Expected<Drafting> drafting_of(const DraftFlags& flags, const LoadedModel& loaded, DraftPlace& place) {
   if (!flags.wanted()) return Drafting{};
   const bool automatic = flags.draft == "auto";
   const std::int64_t block = loaded.model.config().dspark_block_size;
@@ -52,10 +52,10 @@ Expected<Drafting> drafting_of(const DraftFlags& flags, const LoadedModel& loade
     return fail(Errc::usage, "--draft {}: with --index-keys published-slot a run goes token by token (spec 10)",
                 flags.draft);
   }
-  stages.emplace(loaded.model);
-  if (automatic) return Drafting{.source = &*stages, .count = block, .pauses = true};
+  place.stages.emplace(loaded.model);
+  if (automatic) return Drafting{.source = &*place.stages, .count = block, .pause = &place.pause};
   if (Status good = check_draft_count(flags, loaded.model.config()); !good) return tl::unexpected(good.error());
-  return Drafting{.source = &*stages, .count = std::atoll(flags.draft.c_str())};
+  return Drafting{.source = &*place.stages, .count = std::atoll(flags.draft.c_str())};
 }
 
 std::string draft_text(const DraftCounts& counts) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/json.h"
+#include "engine/draft_pause.h"
 #include "engine/draft_source.h"
 #include "engine/generate.h"
 
@@ -24,10 +25,14 @@ Status check_draft_count(const DraftFlags& flags, const Config& config);
 // Adds --draft.
 void add_draft_flag(CLI::App& command, DraftFlags& flags);
 
-// What to generate with; `stages` is where the source will live. A model without draft stages, or one that runs with
-// published-slot index keys (spec 10), does not draft. Errors: Errc::usage for a number that such a model was given, or
-// that is above the model's block.
-Expected<Drafting> drafting_of(const DraftFlags& flags, const LoadedModel& loaded, std::optional<DraftStages>& stages);
+// What to generate with; `place` is where the source will live, and what is measured of it. A model without draft
+// stages, or one that runs with published-slot index keys (spec 10), does not draft. Errors: Errc::usage for a number
+// that such a model was given, or that is above the model's block.
+struct DraftPlace {
+  std::optional<DraftStages> stages;
+  DraftPause pause;
+};
+Expected<Drafting> drafting_of(const DraftFlags& flags, const LoadedModel& loaded, DraftPlace& place);
 
 // What --stats tells: empty where no round was drafted.
 std::string draft_text(const DraftCounts& counts);

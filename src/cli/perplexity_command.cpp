@@ -101,6 +101,12 @@ Expected<int> run(PerplexityFlags& flags) {
                             .chunk = flags.chunk,
                             .prompt = flags.prompt,
                             .prefill = flags.prefill.value()};
+  if (options.prefill == Prefill::replay && options.prompt == 1) {
+    return fail(
+        Errc::usage,
+        "--prefill replay: there is no prompt to replay; say with --prompt N how long it is, and what follows is "
+        "scored");
+  }
   if (Status good = check_perplexity(options, model.config()); !good)
     return fail(good.error().code, "{}: {}", options.prompt < options.context ? "--context" : "--prompt",
                 good.error().message);

@@ -97,6 +97,9 @@ TEST_F(PerplexityCommand, APromptIsRunAsSaidAndOnlyWhatFollowsItIsScored) {
   const Json some = json_of(run({model_, file_, "--json", "--prompt", "4"}));
   EXPECT_EQ(whole(some, "tokens"), tokens - 3);
   EXPECT_EQ(*some.find("prefill"), Json("exact"));
+  const Ran nothing = run({model_, file_, "--prefill", "replay"});
+  EXPECT_EQ(nothing.exit_code, 2);
+  EXPECT_NE(nothing.error.find("--prompt N"), std::string::npos) << nothing.error;
   // No longer than a window, so that a replay is exact.
   EXPECT_EQ(json_of(run({model_, file_, "--json", "--prompt", "4", "--prefill", "replay"})).find("nats")->dump(),
             some.find("nats")->dump());

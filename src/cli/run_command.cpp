@@ -132,6 +132,7 @@ Json result_json(const RunFlags& flags, std::span<const TokenId> prompt, const G
   if (flags.stats) {
     out.set("stats", Json::object({{"prompt_tokens", static_cast<std::int64_t>(prompt.size())},
                                    {"cached_tokens", result.cached_tokens},
+                                   {"run_tokens", result.run_tokens},
                                    {"tokens", tokens_of(result)},
                                    {"prompt_seconds", result.prompt_seconds},
                                    {"decode_seconds", result.decode_seconds},
@@ -150,11 +151,13 @@ void print_stats(std::span<const TokenId> prompt, const Generation& result, cons
                  const MemoryUse& memory) {
   const auto rate = [](std::int64_t n, double s) { return s > 0 ? static_cast<double>(n) / s : 0.0; };
   const auto prompt_tokens = static_cast<std::int64_t>(prompt.size());
-  const std::string cached = result.cached_tokens > 0 ? fmt::format(", {} of them cached,", result.cached_tokens) : "";
+  std::string cached = result.cached_tokens > 0 ? fmt::format(", {} of them cached,", result.cached_tokens) : "";
+  if (result.cached_tokens + result.run_tokens < prompt_tokens)
+    cached += fmt::format(", {} of them run before the interrupt,", result.run_tokens);
   std::vector<std::string> ends;
   for (const Completion& c : result.choices) ends.emplace_back(name(c.end));
   print_error(fmt::format("prompt  {} tokens{} in {:.2f} s ({:.1f} tokens/s)\n", prompt_tokens, cached,
-                          result.prompt_seconds, rate(prompt_tokens - result.cached_tokens, result.prompt_seconds)));
+                          result.prompt_seconds, rate(result.run_tokens, result.prompt_seconds)));
   if (!prefill.empty()) print_error(fmt::format("prefill {}\n", prefill));
   print_error(fmt::format("decode  {} tokens in {:.2f} s ({:.1f} tokens/s), ended by {}\n", tokens_of(result),
                           result.decode_seconds, rate(tokens_of(result), result.decode_seconds),
@@ -190,14 +193,14 @@ Expected<int> run(RunFlags& flags) {
   const Model& model = loaded->model;
   if (Status set = set_sampling(flags.sampling, model.config().vocab_size, flags.generate); !set)
     return tl::unexpected(set.error());
-  std::optional<DraftStages> stages;
-  const auto drafting = drafting_of(flags.drafts, *loaded, stages);
+  DraftPlace drafts;
+  const auto drafting = drafting_of(flags.drafts, *loaded, drafts);
   if (!drafting) return tl::unexpected(drafting.error());
   flags.generate.drafting = *drafting;
   flags.generate.prefill = flags.prefill.value();
   PrefixPlaces places;
   if (!flags.cache.folder.empty()) {  // one request: nothing need stay in memory
-    if (Status opened = open_prefix_places(flags.cache, flags.model, model, 0, places); !opened)
+    if (Status opened = open_prefix_places(flags.cache, model, 0, places); !opened)
       return tl::unexpected(opened.error());
     flags.generate.prefixes = places.prefixes();
   }

@@ -4,7 +4,8 @@
 // The rule. Rounds are timed. A round with drafts goes on being worth it while, over the last rounds, it makes at least
 // as many tokens a second as plain rounds do. So first `trial` plain rounds are run, then `trial` drafted ones, and
 // then the better kind, with `trial` rounds of the other kind after every `rest` rounds of it; each time that drafting
-// loses, its rest doubles, up to `longest_rest`. Rates are sums over the newest 4 · trial rounds of a kind.
+// loses, its rest doubles, up to `longest_rest`, and once it wins that is forgotten. It goes on from request to request
+// as long as one DraftPause serves them. Rates are sums over the newest 4 · trial rounds of a kind.
 #pragma once
 
 #include <array>

@@ -87,7 +87,6 @@ class Request {
   std::vector<TokenId> before_;   // what stands before the completions
   SamplerScratch scratch_;
   std::vector<std::unique_ptr<Choice>> running_;
-  DraftPause pause_;
   std::vector<Row> rows_;  // of the step that comes next, this and the two below
   std::vector<float> logits_;
   std::vector<DraftRequest> drafts_;
@@ -136,6 +135,7 @@ Status Request::run_prompt() {
     rows_.back().wants_logits = done + n == total;
     if (Status ran = forward(sequences); !ran) return ran;
     result_.layer_tokens.add(model_, n, global_only);
+    result_.run_tokens += n;
     snapshots_.committed(sequence_);
     done += n;
     if (events_.prompt) events_.prompt(done - cached, total - cached);
@@ -164,7 +164,7 @@ Status Request::begin_choices() {
 // Asks the source for drafts of every choice, none where drafting pauses.
 Status Request::ask_for_drafts() {
   const Drafting& drafting = options_.drafting;
-  const bool may_draft = drafting.source != nullptr && (!drafting.pauses || pause_.draft_next());
+  const bool may_draft = drafting.source != nullptr && (drafting.pause == nullptr || drafting.pause->draft_next());
   const std::int64_t most = may_draft ? std::min(drafting.count, drafting.source->block()) : 0;
   drafts_.clear();
   for (auto& choice : running_) drafts_.push_back(choice->ask(most));
@@ -203,7 +203,8 @@ Status Request::run_round() {
     left = left.subspan(own);
   }
   ++(drafted ? result_.drafts.drafted_rounds : result_.drafts.plain_rounds);
-  pause_.note(drafted, tokens_made(result_) - made_before, seconds_since(start));
+  if (options_.drafting.pause != nullptr)
+    options_.drafting.pause->note(drafted, tokens_made(result_) - made_before, seconds_since(start));
   drop_ended();
   return {};
 }

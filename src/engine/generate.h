@@ -29,13 +29,14 @@ enum class EndReason {
 };
 const char* name(EndReason reason);
 
+class DraftPause;
 class DraftSource;
 
 // Drafts behind each token, checked in the forward that runs it (draft_source.h): they change the speed, never a bit.
 struct Drafting {
   DraftSource* source = nullptr;  // null: none
   std::int64_t count = 0;         // a round, at most; more than the source's block is its block
-  bool pauses = false;            // while drafting is measured to be slower (draft_pause.h)
+  DraftPause* pause = nullptr;    // says when drafting pays, from request to request; null: always
 };
 
 class PrefixCache;
@@ -46,9 +47,6 @@ class PrefixStore;
 struct Prefixes {
   PrefixCache* cache = nullptr;  // null: none
   PrefixStore* store = nullptr;  // behind the cache, on disk; null: none
-  // Where the header of the prompt's last turn ends, behind which a later prompt may differ; the prompt's end, unless
-  // it is said.
-  std::optional<std::int64_t> header_end{};
 };
 
 struct GenerateOptions {
@@ -120,7 +118,8 @@ struct Generation {
   std::vector<Completion> choices;  // as many as were asked for
   DraftCounts drafts;
   std::int64_t cached_tokens = 0;  // of the prompt, that had not to be run
-  LayerTokens layer_tokens;        // of the prompt's other tokens
+  std::int64_t run_tokens = 0;     // of the others, those that were run: fewer where an interrupt came
+  LayerTokens layer_tokens;        // of those
   double prompt_seconds = 0;
   double decode_seconds = 0;
 };

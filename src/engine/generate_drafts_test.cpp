@@ -5,6 +5,7 @@
 #include <memory>
 #include <numeric>
 
+#include "engine/draft_pause.h"
 #include "engine/test_drafts.h"
 #include "engine/test_generate.h"
 
@@ -58,7 +59,8 @@ Ran expect_drafts_change_nothing(const std::vector<TokenId>& prompt, GenerateOpt
   for (std::size_t s = 0; s < sources.size(); ++s) {
     for (const std::int64_t count : {2, 5}) {
       SCOPED_TRACE(fmt::format("source {}, {} drafts", s, count));
-      options.drafting = {.source = sources[s].get(), .count = count, .pauses = count == 2};
+      DraftPause pause;
+      options.drafting = {.source = sources[s].get(), .count = count, .pause = count == 2 ? &pause : nullptr};
       const Ran drafted = go(prompt, options, base);
       EXPECT_EQ(drafted.generation.choices.size(), plain.generation.choices.size());
       for (std::size_t c = 0; c < plain.generation.choices.size(); ++c)
@@ -93,6 +95,15 @@ TEST(Drafting, ChangesNoBitWithPenaltiesBiasAndFilters) {
   options.stop_tokens = {TokenId{11}, TokenId{1}};
   const Ran plain = expect_drafts_change_nothing(tokens(40), options);
   EXPECT_GE(plain.generation.choices[0].tokens.size(), 10U);
+}
+
+TEST(Drafting, APauseGoesOnFromRequestToRequest) {
+  RandomDrafts source(1, 497);
+  DraftPause pause;
+  GenerateOptions options{.max_tokens = 4};  // three rounds: fewer than a trial has
+  options.drafting = {.source = &source, .count = 2, .pause = &pause};
+  EXPECT_EQ(go(tokens(9), options).generation.drafts.drafted_rounds, 0);
+  EXPECT_GT(go(tokens(9), options).generation.drafts.drafted_rounds, 0);
 }
 
 TEST(Drafting, ChangesNoBitOfSeveralChoices) {

@@ -109,6 +109,7 @@ TEST(Generate, AnInterruptWithinAStepEndsItThereAndWhatWasCommittedGoesOn) {
     EXPECT_EQ(g->choices[0].end, EndReason::interrupted) << c.asks;
     EXPECT_EQ(g->choices[0].tokens.size(), c.made) << c.asks;
     ASSERT_EQ(sequence.length(), c.committed) << c.asks;
+    EXPECT_EQ(g->run_tokens, std::min<std::int64_t>(c.committed, 16)) << c.asks;
     if (c.committed > 8) continue;
     const std::vector<TokenId> all = tokens(16);
     const auto rest = std::span(all).subspan(static_cast<std::size_t>(c.committed));

@@ -11,7 +11,7 @@
 namespace cachalot {
 
 PromptSnapshots::PromptSnapshots(const Model& model, const GenerateOptions& options, std::span<const TokenId> prompt)
-    : prefixes_(options.prefixes), prompt_(prompt), header_end_(prefixes_.header_end.value_or(std::ssize(prompt))) {
+    : prefixes_(options.prefixes), prompt_(prompt) {
   if (prefixes_.cache == nullptr) return;
   check(prefixes_.cache->options().mode == state_mode(model), "a prefix cache belongs to one model and one mode");
   check(options.before.empty(), "with a prefix cache the prompt is given as a whole");
@@ -36,15 +36,14 @@ std::int64_t PromptSnapshots::resume(Sequence& sequence) {
 std::int64_t PromptSnapshots::chunk(std::int64_t position, std::int64_t rows) const {
   if (prefixes_.cache == nullptr) return rows;
   const std::int64_t every = std::max<std::int64_t>(1, prefixes_.cache->options().snapshot_every);
-  rows = std::min(rows, every - position % every);
-  return position < header_end_ ? std::min(rows, header_end_ - position) : rows;
+  return std::min(rows, every - position % every);
 }
 
 void PromptSnapshots::committed(const Sequence& sequence) {
   if (prefixes_.cache == nullptr) return;
   const std::int64_t length = sequence.length();
   const auto ids = prompt_.first(static_cast<std::size_t>(length));
-  if (length == header_end_) {
+  if (length == std::ssize(prompt_)) {
     prefixes_.cache->insert(ids, sequence, SnapshotKind::header);
     if (prefixes_.store != nullptr) header_ = sequence.share();
   } else if (length % std::max<std::int64_t>(1, prefixes_.cache->options().snapshot_every) == 0) {

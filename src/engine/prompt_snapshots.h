@@ -34,7 +34,6 @@ class PromptSnapshots {
  private:
   const Prefixes& prefixes_;
   std::span<const TokenId> prompt_;
-  std::int64_t header_end_;
   std::optional<Sequence> header_;  // for the folder
 };
 

@@ -30,7 +30,7 @@ using Floats = hn::Vec<F32>;
 using Words = hn::Vec<U32>;
 
 constexpr std::int64_t sum_lanes = 16;
-constexpr std::int64_t width = static_cast<std::int64_t>(hn::MaxLanes(F32()));  // of a register: 4, 8 or 16
+constexpr std::int64_t width = static_cast<std::int64_t>(hn::MaxLanes(F32()));  // of a register: 1, 4, 8 or 16
 constexpr std::int64_t parts = sum_lanes / width;  // registers that hold the lanes of one sum
 
 // The lanes of one sum.
@@ -79,7 +79,7 @@ HWY_INLINE float dot(const float* a, const float* b, std::int64_t n) {
   return total(s);
 }
 
-// ---- codes to numbers, `width` at a time, without tables and without touching subnormal floats
+// ---- codes to numbers, `width` at a time, without touching subnormal floats
 
 // e4m3 codes in the low byte of each word. Exact, NaN too: a damaged weight must not pass for a number.
 HWY_INLINE Floats decode_e4m3(Words code) {
@@ -138,7 +138,8 @@ HWY_INLINE bool has_nan(const std::uint8_t* codes) {
 }
 
 // n codes, a multiple of 32, all under one scale. As f16 bits, a code (its sign in front, its other bits moved to the
-// exponent's end) is its value / 256. That holds for subnormals and not for NaN; and 256 · scale must be a number.
+// exponent's end) is its value / 256. That holds for subnormals and not
+// for NaN, and only while 256 · scale is a number: the rest goes the long way.
 HWY_INLINE void decode_e4m3(const std::uint8_t* codes, float scale, std::int64_t n, float* to) {
   const hn::Rebind<std::int8_t, F32> bytes;
   const hn::Rebind<std::int16_t, F32> halves;
