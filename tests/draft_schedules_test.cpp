@@ -10,6 +10,7 @@
 #include <random>
 #include <string>
 
+#include "engine/draft_pause.h"
 #include "engine/test_drafts.h"
 
 namespace cachalot {
@@ -72,7 +73,9 @@ void run_schedules(const char* path, int count, std::uint32_t first_seed) {
     ASSERT_TRUE(plain);
 
     const auto source = random_source(dice, model, *plain);
-    options.drafting = {.source = source.get(), .count = 1 + dice.below(5), .pauses = dice.below(4) == 0};
+    DraftPause pause;
+    options.drafting = {.source = source.get(), .count = 1 + dice.below(5)};
+    if (dice.below(4) == 0) options.drafting.pause = &pause;
     options.chunk = 1 + dice.below(64);
     Context context(static_cast<int>(1 + dice.below(4)));
     // The state behind a part of the prompt, with something else on it that is forgotten, or a fork of it.
