@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/utf8.h"
 
-#include <simdjson.h>
-
 namespace cachalot {
 namespace {
 
@@ -72,14 +70,14 @@ void append_utf8(std::string& out, char32_t code) {
 }
 
 Status expect_utf8(std::string_view text, std::string_view what) {
-  if (simdjson::validate_utf8(text.data(), text.size())) return {};
-  std::size_t at = 0;
-  while (at < text.size()) {
+  for (std::size_t at = 0; at < text.size();) {
     const Utf8Char c = read_utf8(text.substr(at));
-    if (c.kind != Utf8Kind::good) break;
+    if (c.kind != Utf8Kind::good) {
+      return fail(Errc::format, "{}: byte {} (0x{:02x}) is not UTF-8", what, at, static_cast<unsigned char>(text[at]));
+    }
     at += c.bytes;
   }
-  return fail(Errc::format, "{}: byte {} (0x{:02x}) is not UTF-8", what, at, static_cast<unsigned char>(text[at]));
+  return {};
 }
 
 void Utf8Stream::push(std::string_view bytes, std::string& out) {

@@ -29,8 +29,7 @@ void add_cache_flags(CLI::App& command, CacheFlags& flags) {
           "folder of kept states, for prompts that begin as earlier ones; off: none, whatever CACHALOT_CACHE says");
   add_cache_budget_flag(command,
                         "bytes of states to keep in memory, and in the folder: those used longest ago go (default: 1 "
-                        "GiB each, or in memory "
-                        "a quarter of what is left)",
+                        "GiB each, or in memory a quarter of what is left)",
                         flags.budget);
 }
 

@@ -138,8 +138,8 @@ HWY_INLINE bool has_nan(const std::uint8_t* codes) {
 }
 
 // n codes, a multiple of 32, all under one scale. As f16 bits, a code (its sign in front, its other bits moved to the
-// exponent's end) is its value / 256. That holds for subnormals and not
-// for NaN, and only while 256 · scale is a number: the rest goes the long way.
+// exponent's end) is its value / 256. That holds for subnormals and not for NaN, and only while 256 · scale is a
+// number: the rest goes the long way.
 HWY_INLINE void decode_e4m3(const std::uint8_t* codes, float scale, std::int64_t n, float* to) {
   const hn::Rebind<std::int8_t, F32> bytes;
   const hn::Rebind<std::int16_t, F32> halves;
