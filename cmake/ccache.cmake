@@ -3,5 +3,9 @@
 find_program(CACHALOT_CCACHE ccache)
 mark_as_advanced(CACHALOT_CCACHE)
 if(CACHALOT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CACHALOT_CCACHE})
+  # What ccache asks for where headers are precompiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CACHALOT_CCACHE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    add_compile_options(-fpch-preprocess)
+  endif()
 endif()
