@@ -11,7 +11,7 @@
 #include "base/usable_cores.h"
 #include "bench/operators.h"
 #include "bench/report.h"
-#include "cli/option_checks.h"
+#include "cli/model_options.h"
 #include "cli/terminal.h"
 #include "device/cpu/simd_level.h"
 
@@ -88,35 +88,33 @@ Status measure(const BenchFlags& flags) {
 
 }  // namespace
 
-void add_bench_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("bench", "How fast each operator is, as a share of this machine's roofs");
+void add_bench_command(Command& program) {
+  Command& command = program.add_command("bench", "How fast each operator is, as a share of this machine's roofs");
   const auto flags = std::make_shared<BenchFlags>();
-  command->add_option("OP", flags->operators,
-                      fmt::format("operators: {} (default: all)", fmt::join(operator_names, ", ")));
-  command->add_option("--backend", flags->backend, "whose operators; see `cachalot inspect --backends`")
-      ->capture_default_str();
-  command->add_option("--threads", flags->threads, "threads that compute, for the operators and for the roofs")
-      ->transform(whole_number(1, 1024))
-      ->capture_default_str();
-  command->add_option("--simd", flags->simd,
-                      "force a SIMD level: avx512, avx2, neon or portable (default: the best there is)");
-  command->add_option("--rows", flags->rows, "rows of a step (default: 1, then 64)")->transform(whole_number(1, 4096));
-  command->add_option("--seconds", flags->seconds, "to spend on each shape; at least one run")
-      ->check(real_number(0, 3600))
-      ->capture_default_str();
-  command->add_option("--csv", flags->csv, "also write the measurements to this file");
-  command->footer(
-      "Weights are synthetic, at the released model's shapes: no checkpoint is needed. \"read\" and \"copy\" are\n"
+  command.arguments("op", flags->operators,
+                    fmt::format("operators: {} (default: all)", fmt::join(operator_names, ", ")));
+  OptionGroup& what = command.group("Measurement");
+  what.whole("--rows", flags->rows, 1, 4096, "rows of a step (default: 1, then 64)");
+  what.number("--seconds", flags->seconds, 0, 3600, "to spend on each shape; at least one run").with_default();
+  what.text("--csv", flags->csv, "also write the measurements to this file").not_empty().placeholder("FILE");
+  OptionGroup& machine = command.group("Machine");
+  machine.whole("-t,--threads", flags->threads, 1, 1024, "threads that compute, for the operators and for the roofs")
+      .with_default();
+  machine.text("--backend", flags->backend, "whose operators; see `cachalot inspect --backends`")
+      .placeholder("NAME")
+      .with_default();
+  add_simd_flag(command, flags->simd);
+  command.notes(
+      "Weights are synthetic, at the released model's shapes: no checkpoint is needed. \"read\" and \"copy\" are "
       "streams from memory, \"fma\" f32 multiply-adds, measured before each operator with the same threads.\n"
-      "A share above 100% means that inputs were found in the caches, or that others were using the machine while its\n"
-      "roofs were measured.\n\n"
-      "Examples:\n"
-      "  cachalot bench\n"
-      "  cachalot bench linear expert_ffn --rows 1 --threads 2\n"
-      "  cachalot bench --csv bench/results/my_cpu.csv");
-  command->callback([flags, &exit_code] {
+      "A share above 100% means that inputs were found in the caches, or that others were using the machine while its "
+      "roofs were measured.");
+  command.examples({"cachalot bench", "cachalot bench linear expert_ffn --rows 1 --threads 2",
+                    "cachalot bench --csv bench/results/my_cpu.csv"});
+  command.runs([flags]() -> Expected<int> {
     const Status status = measure(*flags);
-    exit_code = status ? 0 : report(status.error());
+    if (!status) return tl::unexpected(status.error());
+    return 0;
   });
 }
 

@@ -12,7 +12,6 @@
 #include "base/byte_text.h"
 #include "base/json.h"
 #include "cli/cache_options.h"
-#include "cli/option_checks.h"
 #include "cli/terminal.h"
 #include "kv/stored_snapshots.h"
 
@@ -117,30 +116,24 @@ Expected<int> clear(const CacheCommandFlags& flags) {
 
 }  // namespace
 
-void add_cache_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("cache", "Look at or clear the states that --cache keeps");
+void add_cache_command(Command& program) {
+  Command& command = program.add_command("cache", "Look at or clear the states that --cache keeps");
   const auto flags = std::make_shared<CacheCommandFlags>();
-  command->require_subcommand(1);
-  const auto add = [&](const char* name, const char* what, Expected<int> (*run)(const CacheCommandFlags&)) {
-    CLI::App* sub = command->add_subcommand(name, what);
-    add_cache_folder_flag(*sub, flags->folder);
-    sub->add_flag("--json", flags->json, "write one JSON object");
-    sub->callback([flags, run, &exit_code] {
-      const auto code = run(*flags);
-      exit_code = code ? *code : report(code.error());
-    });
+  const auto add = [&](const char* name, const char* what, Expected<int> (*run)(const CacheCommandFlags&)) -> Command& {
+    Command& sub = command.add_command(name, what);
+    add_cache_folder_flag(sub, flags->folder, "the folder of kept states");
+    sub.group("Output").flag("--json", flags->json, "write one JSON object");
+    sub.runs([flags, run] { return run(*flags); });
     return sub;
   };
   add("ls", "List the states, the one used last first; reads and checks every byte", list)
-      ->footer("Example: cachalot cache ls --cache states");
-  CLI::App* clearing = add("clear", "Remove the states; other files in the folder stay", clear);
-  clearing->add_option("--older", flags->older, "only those that were not used for so many days")
-      ->transform(whole_number(1, 36500))
-      ->type_name("DAYS");
-  clearing->footer("Example: cachalot cache clear --cache states --older 7");
-  command->footer(
-      "Example: cachalot cache ls --cache states\n"
-      "         CACHALOT_CACHE=states cachalot cache clear");
+      .examples({"cachalot cache ls --cache states", "CACHALOT_CACHE=states cachalot cache ls"});
+  Command& clearing = add("clear", "Remove the states; other files in the folder stay", clear);
+  clearing.group("Kept states")
+      .whole("--older", flags->older, 1, 36500, "only those that were not used for so many days")
+      .placeholder("DAYS");
+  clearing.examples({"cachalot cache clear --cache states --older 7"});
+  command.examples({"cachalot cache ls --cache states", "CACHALOT_CACHE=states cachalot cache clear"});
 }
 
 }  // namespace cachalot

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/command.h"
 
 namespace cachalot {
 
 // `cachalot cache ls|clear`: the states that --cache keeps.
-void add_cache_command(CLI::App& app, int& exit_code);
+void add_cache_command(Command& program);
 
 }  // namespace cachalot

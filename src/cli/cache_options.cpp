@@ -16,29 +16,26 @@ namespace {
 constexpr std::int64_t usual_budget = std::int64_t{1} << 30;
 }
 
-CLI::Option* add_cache_folder_flag(CLI::App& command, std::string& folder) {
-  return command.add_option("--cache", folder, "folder of kept states, for prompts that begin as earlier ones")
-      ->check(not_empty())
-      ->envname("CACHALOT_CACHE")
-      ->type_name("DIR");
+Option& add_cache_folder_flag(Command& command, std::string& folder, std::string_view help) {
+  return command.group("Kept states")
+      .text("--cache", folder, help)
+      .not_empty()
+      .environment("CACHALOT_CACHE")
+      .placeholder("DIR");
 }
 
-void add_cache_flags(CLI::App& command, CacheFlags& flags) {
-  add_cache_folder_flag(command, flags.folder)
-      ->description(
-          "folder of kept states, for prompts that begin as earlier ones; off: none, whatever CACHALOT_CACHE says");
+void add_cache_flags(Command& command, CacheFlags& flags) {
+  add_cache_folder_flag(
+      command, flags.folder,
+      "folder of kept states, for prompts that begin as earlier ones; off: none, whatever CACHALOT_CACHE says");
   add_cache_budget_flag(command,
                         "bytes of states to keep in memory, and in the folder: those used longest ago go (default: 1 "
                         "GiB each, or in memory a quarter of what is left)",
                         flags.budget);
 }
 
-void add_cache_budget_flag(CLI::App& command, const std::string& what, std::string& budget) {
-  command.add_option("--cache-budget", budget, what)
-      ->check([](const std::string& text) {
-        return parse_bytes(text) ? std::string() : fmt::format("{:?} is no number of bytes, such as 16GiB", text);
-      })
-      ->type_name("BYTES");
+void add_cache_budget_flag(Command& command, std::string_view what, std::string& budget) {
+  command.group("Kept states").text("--cache-budget", budget, what).check(bytes_expected).placeholder("BYTES");
 }
 
 Status settle_cache_folder(CacheFlags& flags, const ModelFlags& model, Prefill prefill) {

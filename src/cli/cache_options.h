@@ -2,12 +2,12 @@
 // --cache and --cache-budget: states that outlive a prompt, and the process.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/command.h"
 #include "cli/model_options.h"
 #include "engine/generate.h"
 #include "kv/prefix_cache.h"
@@ -16,7 +16,7 @@
 namespace cachalot {
 
 // The option --cache of any command; $CACHALOT_CACHE where it is not given. "off" in a command that can do without.
-CLI::Option* add_cache_folder_flag(CLI::App& command, std::string& folder);
+Option& add_cache_folder_flag(Command& command, std::string& folder, std::string_view help);
 
 struct CacheFlags {
   std::string folder;  // empty: no folder
@@ -24,10 +24,10 @@ struct CacheFlags {
 };
 
 // Adds --cache and --cache-budget.
-void add_cache_flags(CLI::App& command, CacheFlags& flags);
+void add_cache_flags(Command& command, CacheFlags& flags);
 
 // Adds --cache-budget, which `what` tells about.
-void add_cache_budget_flag(CLI::App& command, const std::string& what, std::string& budget);
+void add_cache_budget_flag(Command& command, std::string_view what, std::string& budget);
 
 // Takes "off" for no folder. Some runs can neither take nor leave states: a replay, operators set back to the
 // reference, the released code's index keys. There the folder that $CACHALOT_CACHE names is left alone, with a warning,

@@ -209,54 +209,48 @@ Expected<int> chat(ChatFlags& flags) {
 
 }  // namespace
 
-void add_chat_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("chat", "Converse with the model");
+void add_chat_command(Command& program) {
+  Command& command = program.add_command("chat", "Converse with the model");
   const auto flags = std::make_shared<ChatFlags>();
-  command->add_option("--system", flags->system, "a system text");
-  command
-      ->add_option("--tools", flags->tools,
-                   "a JSON list of tools; the model's calls are shown, and their results are asked for")
-      ->check(not_empty())
-      ->type_name("FILE");
-  command->add_option("--thinking", flags->thinking, "whether answers begin with reasoning")
-      ->check(CLI::IsMember({"on", "off"}))
-      ->capture_default_str();
-  command->add_option("--effort", flags->effort, "how much reasoning: low (50), high (75), max (100), or 1 to 100")
-      ->capture_default_str();
-  command->add_flag("--keep-thinking", flags->keep_thinking,
+  OptionGroup& conversation = command.group("Conversation");
+  conversation.text("--system", flags->system, "a system text");
+  conversation
+      .text("--tools", flags->tools,
+            "a JSON list of tools; the model's calls are shown, and their results are asked for")
+      .not_empty()
+      .placeholder("FILE");
+  conversation.choice("--thinking", flags->thinking, {"on", "off"}, "whether answers begin with reasoning")
+      .with_default();
+  conversation.text("--effort", flags->effort, "how much reasoning: low (50), high (75), max (100), or 1 to 100")
+      .placeholder("LEVEL")
+      .with_default();
+  conversation.flag("--keep-thinking", flags->keep_thinking,
                     "keep the reasoning of earlier turns in the prompt, as tools do");
-  command->add_flag("--show-thinking", flags->show_thinking,
+  conversation.flag("--show-thinking", flags->show_thinking,
                     "show reasoning also where standard output is no terminal");
-  command->add_flag("--sanitize", flags->sanitize,
+  conversation.flag("--sanitize", flags->sanitize,
                     "text of messages never becomes tokens, so that it can't forge a turn");
-  command->add_option("--max-tokens", flags->generate.max_tokens, "make at most this many tokens per answer")
-      ->transform(whole_number(1, std::uint64_t{1} << 40))
-      ->capture_default_str();
-  command
-      ->add_option("--chunk", flags->generate.chunk,
-                   "prompt rows run at once; changes speed and memory, never the result")
-      ->transform(whole_number(1, std::uint64_t{1} << 24))
-      ->capture_default_str();
-  add_model_flags(*command, flags->model);
-  add_sampling_flags(*command, flags->sampling);
-  add_cache_flags(*command, flags->cache);
-  add_draft_flag(*command, flags->drafts);
-  add_prefill_flag(*command, flags->prefill);
-  command->footer(
-      "Where standard input is no terminal, each line of it is a turn (or a tool's result, or a command), and the\n"
-      "answers go to standard output. A line that ends with \\ goes on in the next; \"\"\" begins and ends a text of\n"
+  conversation
+      .whole("-n,--max-tokens", flags->generate.max_tokens, 1, std::uint64_t{1} << 40,
+             "make at most this many tokens per answer")
+      .with_default();
+  add_sampling_flags(command, flags->sampling);
+  add_model_flags(command, flags->model);
+  add_draft_flag(command, flags->drafts);
+  add_prefill_flag(command, flags->prefill);
+  add_chunk_flag(command, flags->generate.chunk);
+  add_cache_flags(command, flags->cache);
+  command.notes(
+      "Where standard input is no terminal, each line of it is a turn (or a tool's result, or a command), and the "
+      "answers go to standard output. A line that ends with \\ goes on in the next; \"\"\" begins and ends a text of "
       "several lines; /help lists the commands. On a terminal Ctrl-C stops an answer, and what there is of it stays.\n"
       "With --prefill replay an answer may also hang on which states of the conversation are still kept "
-      "(--cache-budget;\n"
-      "/load begins without any); with exact it never does.\n"
-      "Lines typed are kept in $XDG_STATE_HOME/cachalot/history (~/.local/state/cachalot/history).\n"
-      "Example: cachalot chat --system \"Be brief.\" --thinking off\n"
-      "         cachalot chat --tools docs/examples/tools.json --thinking off\n"
-      "         printf 'Hello.\\nAnd then?\\n' | cachalot chat --thinking off --max-tokens 40 --seed 7");
-  command->callback([flags, &exit_code] {
-    const auto code = chat(*flags);
-    exit_code = code ? *code : report(code.error());
-  });
+      "(--cache-budget; /load begins without any); with exact it never does.\n"
+      "Lines typed are kept in $XDG_STATE_HOME/cachalot/history (~/.local/state/cachalot/history).");
+  command.examples({"cachalot chat --system \"Be brief.\" --thinking off",
+                    "cachalot chat --tools docs/examples/tools.json --thinking off",
+                    "printf 'Hello.\\nAnd then?\\n' | cachalot chat --thinking off -n 40 --seed 7"});
+  command.runs([flags] { return chat(*flags); });
 }
 
 }  // namespace cachalot

@@ -2,12 +2,12 @@
 // cachalot chat: a conversation on a terminal, or one turn a line from a pipe.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/command.h"
 
 namespace cachalot {
 
-// Adds the subcommand to `app`. When it has run, `exit_code` is 0 (done), 1 (failed; from a pipe also where one turn
-// did) or 2 (options that do not fit).
-void add_chat_command(CLI::App& app, int& exit_code);
+// Adds the command. Exit code: 0 done; 1 failed, from a pipe also where one turn
+// did; 2 options that do not fit.
+void add_chat_command(Command& program);
 
 }  // namespace cachalot

@@ -10,25 +10,20 @@
 
 namespace cachalot {
 
-void add_draft_flag(CLI::App& command, DraftFlags& flags) {
-  command
-      .add_option(
-          "--draft", flags.draft,
-          "guess tokens ahead with the model's draft stages and check them all at once: off, auto (pauses while "
-          "that is measured to be slower), or so many every time, up to the model's block; changes speed, "
-          "never the text")
-      ->check([](const std::string& text) {
-        if (text == "off" || text == "auto") return std::string();
-        std::string copy = text;
-        const std::string wrong = whole_number(1, 1024)(copy);
-        return wrong.empty()
-                   ? wrong
+void add_draft_flag(Command& command, DraftFlags& flags) {
+  command.group("Speed")
+      .text("--draft", flags.draft,
+            "guess tokens ahead with the model's draft stages and check them all at once: off, auto (pauses while that "
+            "is measured to be slower), or so many every time, up to the model's block; changes speed, never the text")
+      .check([](const std::string& text) {
+        return text == "off" || text == "auto" || parse_whole_number(text, 1, 1024)
+                   ? std::string()
                    : fmt::format(
                          "expected off, auto, or a number from 1 to the model's block (at most 1024), found {:?}",
                          text);
       })
-      ->type_name("off|auto|N")
-      ->capture_default_str();
+      .placeholder("off|auto|N")
+      .with_default();
 }
 
 Status check_draft_count(const DraftFlags& flags, const Config& config) {

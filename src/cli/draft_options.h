@@ -2,11 +2,11 @@
 // --draft: how a command that generates drafts.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 
 #include "base/json.h"
+#include "cli/command.h"
 #include "engine/draft_pause.h"
 #include "engine/draft_source.h"
 #include "engine/generate.h"
@@ -23,7 +23,7 @@ struct DraftFlags {
 Status check_draft_count(const DraftFlags& flags, const Config& config);
 
 // Adds --draft.
-void add_draft_flag(CLI::App& command, DraftFlags& flags);
+void add_draft_flag(Command& command, DraftFlags& flags);
 
 // What to generate with; `place` is where the source will live, and what is measured of it. A model without draft
 // stages, or one that runs with published-slot index keys (spec 10), does not draft. Errors: Errc::usage for a number

@@ -11,7 +11,7 @@
 #include "cli/backend_table.h"
 #include "cli/default_model.h"
 #include "cli/inspect_report.h"
-#include "cli/option_checks.h"
+#include "cli/model_options.h"
 #include "cli/state_report.h"
 #include "cli/terminal.h"
 
@@ -74,35 +74,29 @@ int inspect_model(const InspectFlags& flags) {
 
 }  // namespace
 
-void add_inspect_command(CLI::App& app, int& exit_code) {
-  CLI::App* command =
-      app.add_subcommand("inspect", "Show what a checkpoint is made of: layers, roles, shapes, types, bytes");
+void add_inspect_command(Command& program) {
+  Command& command =
+      program.add_command("inspect", "Show what a checkpoint is made of: layers, roles, shapes, types, bytes");
   const auto flags = std::make_shared<InspectFlags>();
-  CLI::Option* model =
-      command->add_option("model", flags->model, "folder of the checkpoint (default: the bundled model)")
-          ->check(not_empty());
-  CLI::Option* tensors =
-      command->add_flag("--tensors", flags->tensors, "list every tensor: name, type, shape, bytes, file");
-  command->add_flag("--json", flags->json, "one JSON document; with --tensors it has every tensor too");
-  CLI::Option* state =
-      command->add_flag("--state", flags->state, "show what one sequence takes in memory; a config.json is enough")
-          ->excludes(tensors);
-  command->add_option("--context", flags->context, "with --state: at this many positions (default: all the model has)")
-      ->transform(whole_number(1, std::uint64_t{1} << 40))
-      ->needs(state);
-  command->add_flag("--backends", flags->backends, "show which operators each backend of this build has instead")
-      ->excludes(model)
-      ->excludes(state)
-      ->excludes(tensors);
-  command->footer(
-      "Examples: cachalot inspect models/demo\n"
-      "          cachalot inspect models/demo --tensors | grep indexer\n"
-      "          cachalot inspect models/demo/config.json --state --context 4096\n"
-      "          cachalot inspect --backends");
-  command->callback([flags, &exit_code] {
-    exit_code = flags->backends ? print_backends(flags->json)
-                : flags->state  ? print_state(*flags)
-                                : inspect_model(*flags);
+  add_model_argument(command, flags->model, "folder of the checkpoint (default: the bundled model)");
+  OptionGroup& what = command.group("What to show");
+  const Option& tensors = what.flag("--tensors", flags->tensors, "list every tensor: name, type, shape, bytes, file");
+  const Option& state =
+      what.flag("--state", flags->state, "show what one sequence takes in memory; a config.json is enough")
+          .excludes(tensors);
+  what.whole("-c,--context", flags->context, 1, std::uint64_t{1} << 40,
+             "with --state: at this many positions (default: all the model has)")
+      .needs(state);
+  what.flag("--backends", flags->backends, "show which operators each backend of this build has instead")
+      .excludes(*command.find("model"))
+      .excludes(*command.find("--model"))
+      .excludes(state)
+      .excludes(tensors);
+  what.flag("--json", flags->json, "one JSON document; with --tensors it has every tensor too");
+  command.examples({"cachalot inspect models/demo", "cachalot inspect models/demo --tensors | grep indexer",
+                    "cachalot inspect models/demo/config.json --state --context 4096", "cachalot inspect --backends"});
+  command.runs([flags]() -> Expected<int> {
+    return flags->backends ? print_backends(flags->json) : flags->state ? print_state(*flags) : inspect_model(*flags);
   });
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/command.h"
 
 namespace cachalot {
 
 // `cachalot inspect [MODEL]`: what a checkpoint is made of; `--state`: what a sequence of it takes in
 // memory; `--backends`: what this build can compute with.
-void add_inspect_command(CLI::App& app, int& exit_code);
+void add_inspect_command(Command& program);
 
 }  // namespace cachalot

@@ -106,51 +106,50 @@ int make(MakeFlags& flags) {
 
 }  // namespace
 
-void add_make_checkpoint_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("make-checkpoint", "Write a checkpoint with random weights, of any shape");
+void add_make_checkpoint_command(Command& program) {
+  Command& command = program.add_command("make-checkpoint", "Write a checkpoint with random weights, of any shape");
   const auto flags = std::make_shared<MakeFlags>();
   MakeCheckpointOptions& options = flags->options;
-  command
-      ->add_option("--shape", flags->shape,
-                   "released: the whole released model, 475 GiB, as sparse files that take almost no disk")
-      ->check(CLI::IsMember({"released"}));
-  command->add_option("--config", options.config, "another shape: a config.json in either spelling")->type_name("FILE");
-  command->add_option("--out", options.out, "folder to write into, made if need be")->required()->type_name("DIR");
-  command->add_option("--seed", options.seed, "the same seed gives the same weights")
-      ->transform(whole_number(0, std::numeric_limits<std::uint64_t>::max()))
-      ->capture_default_str();
-  command->add_option("--shards", options.shards, "number of files (default: as few as keep each under 4 GiB)")
-      ->transform(whole_number(1, 99'999));
-  command->add_option("--tokenizer", options.tokenizer, "a tokenizer.json to copy beside the weights")
-      ->type_name("FILE");
-  command->add_flag("--sparse", flags->sparse, "write headers only; weights are holes in the files and read as zero");
-  command
-      ->add_option("--fill-layers", flags->fill_layers,
-                   "sparse, but with random weights in these layers (draft stages are the last), the embedding, the "
-                   "head, and all norms and hyper-connections; the Engram tables stay holes")
-      ->check(not_empty())
-      ->type_name("1,2-5,...");
-  command
-      ->add_option("--engram-ids", flags->engram_ids,
-                   "where sparse: random values in the rows of the Engram tables that a text of these token ids reads")
-      ->check(not_empty())
-      ->type_name("ID,ID,...");
-  command
-      ->add_option(
-          "--plant", flags->plants,
-          "ties: equal scores of experts, index groups and tokens; clamps: experts that leave swiglu_limit behind")
-      ->check(not_empty())
-      ->type_name("ties,clamps");
-  command->add_flag("--force", options.force, "write into a folder that has files; a model in it is replaced");
-  command->add_option("--threads", options.threads, "threads that make the weights; changes speed, never the weights")
-      ->transform(whole_number(1, 1024))
-      ->capture_default_str();
-  command->footer(
-      "Example: cachalot make-checkpoint --config models/demo/config.json --out /tmp/random --seed 7 \\\n"
-      "             --tokenizer models/demo/tokenizer.json\n"
-      "         cachalot make-checkpoint --shape released --out /tmp/released\n"
-      "         cachalot make-checkpoint --shape released --out /tmp/part --fill-layers 1,2,20");
-  command->callback([flags, &exit_code] { exit_code = make(*flags); });
+  OptionGroup& shape = command.group("Shape and place");
+  shape.choice("--shape", flags->shape, {"released"},
+               "released: the whole released model, 475 GiB, as sparse files that take almost no disk");
+  shape.path("--config", options.config, "another shape: a config.json in either spelling").placeholder("FILE");
+  shape.path("--out", options.out, "folder to write into, made if need be").required().placeholder("DIR");
+  shape.flag("--force", options.force, "write into a folder that has files; a model in it is replaced");
+  shape.whole("--shards", options.shards, 1, 99'999, "number of files (default: as few as keep each under 4 GiB)");
+  shape.path("--tokenizer", options.tokenizer, "a tokenizer.json to copy beside the weights").placeholder("FILE");
+  OptionGroup& weights = command.group("Weights");
+  weights
+      .whole("-s,--seed", options.seed, 0, std::numeric_limits<std::uint64_t>::max(),
+             "the same seed gives the same weights")
+      .with_default();
+  weights.flag("--sparse", flags->sparse, "write headers only; weights are holes in the files and read as zero");
+  weights
+      .text("--fill-layers", flags->fill_layers,
+            "sparse, but with random weights in these layers (draft stages are the last), the embedding, the head, and "
+            "all norms and hyper-connections; the Engram tables stay holes")
+      .not_empty()
+      .placeholder("1,2-5,...");
+  weights
+      .text("--engram-ids", flags->engram_ids,
+            "where sparse: random values in the rows of the Engram tables that a text of these token ids reads")
+      .not_empty()
+      .placeholder("ID,ID,...");
+  weights
+      .text("--plant", flags->plants,
+            "ties: equal scores of experts, index groups and tokens; clamps: experts that leave swiglu_limit behind")
+      .not_empty()
+      .placeholder("ties,clamps");
+  command.group("Machine")
+      .whole("-t,--threads", options.threads, 1, 1024,
+             "threads that make the weights; changes speed, never the weights")
+      .with_default();
+  command.examples(
+      {"cachalot make-checkpoint --config models/demo/config.json --out /tmp/random --seed 7 --tokenizer "
+       "models/demo/tokenizer.json",
+       "cachalot make-checkpoint --shape released --out /tmp/released",
+       "cachalot make-checkpoint --shape released --out /tmp/part --fill-layers 1,2,20"});
+  command.runs([flags]() -> Expected<int> { return make(*flags); });
 }
 
 }  // namespace cachalot

@@ -45,7 +45,7 @@ TEST(MakeCheckpointCommand, BadOptionsAreUsageErrors) {
     EXPECT_EQ(run({"make-checkpoint", "--config", "c", "--out", "o", "--shards", shards}).exit_code, 2) << shards;
   }
   EXPECT_EQ(run({"make-checkpoint", "--config", "/absent/config.json", "--out", "/absent/out"}).exit_code, 1);
-  EXPECT_NE(run({"make-checkpoint", "--help"}).out.find("Example: cachalot make-checkpoint"), std::string::npos);
+  EXPECT_NE(run({"make-checkpoint", "--help"}).out.find("Examples:\n  cachalot make-checkpoint"), std::string::npos);
 }
 
 const std::string mini_config = (mini_a() / "config.json").string();

@@ -14,18 +14,23 @@
 
 namespace cachalot {
 
-void add_backend_flags(CLI::App& command, BackendFlags& flags) {
-  command.add_option("--backend", flags.backend, "which operators run it; see `cachalot inspect --backends`")
-      ->capture_default_str();
-  command
-      .add_option("--reference-op", flags.reference_operators,
-                  "set these operators back to the reference, to find a wrong one")
-      ->type_name("NAME,NAME,...");
-  command.add_option("--simd", flags.simd,
-                     "force a SIMD level: avx512, avx2, neon or portable (default: the best there is)");
-  command.add_option("--threads", flags.threads, "threads that compute; changes speed, never the result")
-      ->transform(whole_number(1, 1024))
-      ->capture_default_str();
+Option& add_simd_flag(Command& command, std::optional<std::string>& simd) {
+  return command.group("Machine")
+      .text("--simd", simd, "force a SIMD level: avx512, avx2, neon or portable (default: the best there is)")
+      .placeholder("LEVEL");
+}
+
+Option& add_backend_flags(Command& command, BackendFlags& flags, std::string_view which) {
+  OptionGroup& machine = command.group("Machine");
+  machine.whole("-t,--threads", flags.threads, 1, 1024, "threads that compute; changes speed, never the result")
+      .with_default();
+  Option& backend = machine.text("--backend", flags.backend, which).placeholder("NAME");
+  add_simd_flag(command, flags.simd);
+  machine
+      .text("--reference-op", flags.reference_operators,
+            "set these operators back to the reference, to find a wrong one")
+      .placeholder("NAME,...");
+  return backend;
 }
 
 Status choose_backend(BackendFlags& flags) {
@@ -44,34 +49,36 @@ Status choose_backend(BackendFlags& flags) {
   return {};
 }
 
-void add_model_flags(CLI::App& command, ModelFlags& flags) {
-  command
-      .add_option("--model", flags.model, "folder of the checkpoint (default: $CACHALOT_MODEL, then the bundled model)")
-      ->check(not_empty())
-      ->type_name("DIR");
-  command
-      .add_option("--numerics", flags.numerics,
-                  "released: rounded as the released model; f32: nothing rounded but the KV")
-      ->check(CLI::IsMember({"released", "f32"}))
-      ->capture_default_str();
-  command
-      .add_option(
-          "--index-keys", flags.index_keys,
-          "owner: decode equals prefill; published-slot: a quirk of the released code (spec 10), for comparison")
-      ->check(CLI::IsMember({"owner", "published-slot"}))
-      ->capture_default_str();
-  add_memory_flag(command, flags.memory);
-  add_backend_flags(command, flags);
+Option& add_model_flag(Command& command, std::string& model, std::string_view help) {
+  return command.group("Model").text("-m,--model", model, help).not_empty().placeholder("DIR");
 }
 
-void add_memory_flag(CLI::App& command, std::string& memory) {
-  command
-      .add_option("--memory", memory,
-                  "memory that may be counted on, such as 16GiB (default: what this machine and its limits leave)")
-      ->check([](const std::string& text) {
-        return parse_bytes(text) ? std::string() : fmt::format("{:?} is no number of bytes, such as 16GiB", text);
-      })
-      ->type_name("BYTES");
+void add_model_argument(Command& command, std::string& model, std::string_view help) {
+  Option& argument = command.argument("model", model, help).not_empty();
+  add_model_flag(command, model, "the same, said by name").excludes(argument);
+}
+
+void add_model_flags(Command& command, ModelFlags& flags) {
+  add_model_flag(command, flags.model, "folder of the checkpoint (default: $CACHALOT_MODEL, then the bundled model)");
+  OptionGroup& model = command.group("Model");
+  model
+      .choice("--numerics", flags.numerics, {"released", "f32"},
+              "released: rounded as the released model; f32: nothing rounded but the KV")
+      .with_default();
+  model
+      .choice("--index-keys", flags.index_keys, {"owner", "published-slot"},
+              "owner: decode equals prefill; published-slot: a quirk of the released code (spec 10), for comparison")
+      .with_default();
+  add_memory_flag(command, flags.memory);
+  add_backend_flags(command, flags, "which operators run it; see `cachalot inspect --backends`").with_default();
+}
+
+void add_memory_flag(Command& command, std::string& memory) {
+  command.group("Machine")
+      .text("--memory", memory,
+            "memory that may be counted on, such as 16GiB (default: what this machine and its limits leave)")
+      .check(bytes_expected)
+      .placeholder("BYTES");
 }
 
 MachineMemory machine_of(const std::string& memory) {

@@ -2,12 +2,13 @@
 // The options of every command that runs a model.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/usable_cores.h"
+#include "cli/command.h"
 #include "engine/load_model.h"
 
 namespace cachalot {
@@ -21,8 +22,9 @@ struct BackendFlags {
   Backend table{};  // what backend and reference_operators say, once it was chosen
 };
 
-// Adds --backend, --reference-op, --simd and --threads.
-void add_backend_flags(CLI::App& command, BackendFlags& flags);
+// Adds --threads, --backend (`which` says what it is for), --reference-op and --simd.
+Option& add_backend_flags(Command& command, BackendFlags& flags, std::string_view which);
+Option& add_simd_flag(Command& command, std::optional<std::string>& simd);
 
 // Makes flags.table, and forces the SIMD level.
 Status choose_backend(BackendFlags& flags);
@@ -34,14 +36,21 @@ struct ModelFlags : BackendFlags {
   std::string memory;
 };
 
+// Adds --model alone.
+Option& add_model_flag(Command& command, std::string& model, std::string_view help);
+
+// Adds the argument MODEL, and --model as another way to say the same; nothing in `model` when neither was given.
+// Commands about a model as such take it so.
+void add_model_argument(Command& command, std::string& model, std::string_view help);
+
 // Adds --memory: so many bytes may be used, instead of what the machine has left.
-void add_memory_flag(CLI::App& command, std::string& memory);
+void add_memory_flag(Command& command, std::string& memory);
 
 // What the machine has left, or what --memory says and this process has not taken yet.
 MachineMemory machine_of(const std::string& memory);
 
 // Adds --model, --numerics, --index-keys, --memory and those of add_backend_flags.
-void add_model_flags(CLI::App& command, ModelFlags& flags);
+void add_model_flags(Command& command, ModelFlags& flags);
 
 // Resolves and loads the model they name, with progress; warnings go to standard error. The model's backend is
 // flags.table. `request`: what it is wanted for, so that memory can be found wanting before; numerics and threads are

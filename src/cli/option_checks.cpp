@@ -5,6 +5,8 @@
 
 #include <charconv>
 
+#include "base/byte_text.h"
+
 namespace cachalot {
 namespace {
 
@@ -17,34 +19,24 @@ bool read(std::string_view text, Number& number) {
 
 }  // namespace
 
-CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
-  const auto check = [least, most](std::string& text) -> std::string {
-    std::uint64_t number = 0;
-    if (!read(text, number) || number < least || number > most)
-      return fmt::format("{:?} is no whole number from {} to {}", text, least, most);
-    text = fmt::format("{}", number);  // without leading zeros, which would make it octal
-    return {};
-  };
-  return {check, "", "whole number"};
+Expected<std::uint64_t> parse_whole_number(std::string_view text, std::uint64_t least, std::uint64_t most) {
+  std::uint64_t number = 0;
+  if (!read(text, number) || number < least || number > most)
+    return fail(Errc::usage, "{:?} is no whole number from {} to {}", text, least, most);
+  return number;
 }
 
-CLI::Validator not_empty() {
-  const auto check = [](const std::string& text) -> std::string {
-    return text.empty() ? "an empty text is given" : "";
-  };
-  return {check, "", "not empty"};
+Expected<double> parse_real_number(std::string_view text, double least, double most, Least border) {
+  double number = 0;
+  const bool excluded = border == Least::excluded;
+  // from_chars reads "nan" and "inf" as well; NaN fails every comparison.
+  if (read(text, number) && (excluded ? number > least : number >= least) && number <= most) return number;
+  if (excluded) return fail(Errc::usage, "{:?} is no number above {}, at most {}", text, least, most);
+  return fail(Errc::usage, "{:?} is no number from {} to {}", text, least, most);
 }
 
-CLI::Validator real_number(double least, double most, Least border) {
-  const auto check = [least, most, border](std::string& text) -> std::string {
-    double number = 0;
-    const bool excluded = border == Least::excluded;
-    // from_chars reads "nan" and "inf" as well; NaN fails every comparison.
-    if (read(text, number) && (excluded ? number > least : number >= least) && number <= most) return {};
-    return excluded ? fmt::format("{:?} is no number above {}, at most {}", text, least, most)
-                    : fmt::format("{:?} is no number from {} to {}", text, least, most);
-  };
-  return {check, "", "number"};
+std::string bytes_expected(const std::string& text) {
+  return parse_bytes(text) ? std::string() : fmt::format("{:?} is no number of bytes, such as 16GiB", text);
 }
 
 Expected<IdAndValue> parse_id_and_value(std::string_view text, double least, double most) {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of option texts that CLI11 reads too kindly: it takes -1 and 2^64 for an unsigned number, 010 for eight, an
-// empty item of a list for none.
+// Numbers and lists as they are written in an option. Nothing is taken kindly: no sign before a whole number, no octal,
+// no empty item of a list.
 #pragma once
-
-#include <CLI/CLI.hpp>
 
 #include <cstdint>
 #include <string>
@@ -11,18 +9,18 @@
 #include <vector>
 
 #include "base/expected.h"
+#include "cli/command.h"
 
 namespace cachalot {
 
-// For ->transform(): decimal digits only, and the number they write is from `least` to `most`.
-CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
+// Decimal digits only, and the number they write is from `least` to `most`.
+Expected<std::uint64_t> parse_whole_number(std::string_view text, std::uint64_t least, std::uint64_t most);
 
-// For ->check(): any text but the empty one, which is what a shell makes of a variable that is not set.
-CLI::Validator not_empty();
+// A number from `least` (or above it) to `most`, in decimal digits, with a fraction or an exponent.
+Expected<double> parse_real_number(std::string_view text, double least, double most, Least border = Least::allowed);
 
-// For ->check(): a number from `least` (or above it) to `most`, in decimal digits, with a fraction or an exponent.
-enum class Least { allowed, excluded };
-CLI::Validator real_number(double least, double most, Least border = Least::allowed);
+// "16GiB", as a check of an option.
+std::string bytes_expected(const std::string& text);
 
 // "ID=VALUE": a token id and a number from `least` to `most`. Errc::usage says what is expected.
 struct IdAndValue {

@@ -15,7 +15,6 @@
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "cli/model_options.h"
-#include "cli/option_checks.h"
 #include "cli/prefill_options.h"
 #include "cli/terminal.h"
 #include "engine/perplexity.h"
@@ -172,50 +171,43 @@ Json score_json(const TextScore& score, const PerplexityOptions& options) {
                        {"tokens_per_second", per_second(score)}});
 }
 
-void add_perplexity_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("perplexity", "Tell how well a model predicts a text, in bits per byte");
+void add_perplexity_command(Command& program) {
+  Command& command = program.add_command("perplexity", "Tell how well a model predicts a text, in bits per byte");
   auto flags = std::make_shared<PerplexityFlags>();
   command
-      ->add_option("model", flags->first,
-                   "folder of the checkpoint; may be left out, a single argument is the file and the model then that "
-                   "of --model")
-      ->check(not_empty());
-  command->add_option("file", flags->second, "the text, in UTF-8; - is standard input")->check(not_empty());
-  add_model_flags(*command, flags->model);
-  command
-      ->add_option("--context", flags->context,
-                   "tokens of a window, the one it starts with included (default: 2048, or the model's context where "
-                   "that is less)")
-      ->transform(whole_number(2, std::uint64_t{1} << 40));
-  command->add_option("--limit", flags->limit, "score the first tokens of the text only; bytes are then those of these")
-      ->transform(whole_number(1, std::uint64_t{1} << 40));
-  command->add_option("--chunk", flags->chunk, "rows run at once; changes speed and memory, never the result")
-      ->transform(whole_number(1, std::uint64_t{1} << 24))
-      ->capture_default_str();
-  command
-      ->add_option("--prompt", flags->prompt,
-                   "tokens at each window's start that are run as a prompt; only what follows them is scored")
-      ->transform(whole_number(1, std::uint64_t{1} << 40))
-      ->capture_default_str();
-  add_prefill_flag(*command, flags->prefill);
-  command->add_flag("--json", flags->json,
-                    "write one JSON object: complete, bits_per_byte, perplexity, nats_per_token, nats, tokens, bytes, "
-                    "tokens_to_score, context, prompt, prefill, seconds, tokens_per_second");
-  command->footer(
-      "The text is tokenized as a whole, and nothing in it becomes a special token. Its tokens are cut into windows;\n"
-      "each is run by itself behind a begin-of-sentence token, so every token is scored once, by what stands before\n"
-      "it in its window. (Where the config names no such token, a window starts with the token before it, and the\n"
-      "first token of the text is neither scored nor counted.) Bits per byte can be compared between models of\n"
-      "different tokenizers, perplexity per token and nats can't.\n"
-      "Ctrl-C ends it with the score of what was done so far, marked as incomplete, and exit code 1.\n"
-      "Example: cachalot perplexity models/demo README.md\n"
-      "         cachalot perplexity README.md --context 512 --limit 1000 --json\n"
-      "         cachalot perplexity README.md --context 1064 --prompt 1000 --prefill replay\n"
-      "         zcat text.gz | cachalot perplexity models/demo -");
-  command->callback([flags, &exit_code] {
-    auto code = run(*flags);
-    exit_code = code ? *code : report(code.error());
-  });
+      .argument("model", flags->first,
+                "folder of the checkpoint; may be left out, a single argument is the file and the model then that of "
+                "--model")
+      .not_empty();
+  command.argument("file", flags->second, "the text, in UTF-8; - is standard input").not_empty();
+  OptionGroup& text = command.group("Text");
+  text.whole("-c,--context", flags->context, 2, std::uint64_t{1} << 40,
+             "tokens of a window, the one it starts with included (default: 2048, or the model's context where that is "
+             "less)");
+  text.whole("--limit", flags->limit, 1, std::uint64_t{1} << 40,
+             "score the first tokens of the text only; bytes are then those of these");
+  text.whole("--prompt", flags->prompt, 1, std::uint64_t{1} << 40,
+             "tokens at each window's start that are run as a prompt; only what follows them is scored")
+      .with_default();
+  command.group("Output").flag(
+      "--json", flags->json,
+      "write one JSON object: complete, bits_per_byte, perplexity, nats_per_token, nats, tokens, bytes, "
+      "tokens_to_score, context, prompt, prefill, seconds, tokens_per_second");
+  add_model_flags(command, flags->model);
+  add_prefill_flag(command, flags->prefill);
+  add_chunk_flag(command, flags->chunk);
+  command.notes(
+      "The text is tokenized as a whole, and nothing in it becomes a special token. Its tokens are cut into windows; "
+      "each is run by itself behind a begin-of-sentence token, so every token is scored once, by what stands before it "
+      "in its window. (Where the config names no such token, a window starts with the token before it, and the first "
+      "token of the text is neither scored nor counted.) Bits per byte can be compared between models of different "
+      "tokenizers, perplexity per token and nats can't.\n"
+      "Ctrl-C ends it with the score of what was done so far, marked as incomplete, and exit code 1.");
+  command.examples({"cachalot perplexity models/demo README.md",
+                    "cachalot perplexity README.md --context 512 --limit 1000 --json",
+                    "cachalot perplexity README.md --context 1064 --prompt 1000 --prefill replay",
+                    "zcat text.gz | cachalot perplexity models/demo -"});
+  command.runs([flags] { return run(*flags); });
 }
 
 }  // namespace cachalot

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 
 #include "base/json.h"
+#include "cli/command.h"
 #include "engine/perplexity.h"
 
 namespace cachalot {
 
 // cachalot perplexity: how well a model predicts a text, in bits per byte.
-void add_perplexity_command(CLI::App& app, int& exit_code);
+void add_perplexity_command(Command& program);
 
 // A score in two lines, behind one that says so where it is incomplete; and as JSON. `options`: what was asked for.
 std::string shown_score(const TextScore& score, const PerplexityOptions& options);

@@ -14,8 +14,8 @@
 #include "cli/default_model.h"
 #include "cli/draft_options.h"
 #include "cli/model_options.h"
-#include "cli/option_checks.h"
 #include "cli/plan_report.h"
+#include "cli/prefill_options.h"
 #include "cli/terminal.h"
 #include "engine/generate.h"
 
@@ -63,38 +63,33 @@ Status plan(const PlanFlags& flags) {
 
 }  // namespace
 
-void add_plan_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("plan", "Tell what a model takes of this machine's memory, before loading it");
+void add_plan_command(Command& program) {
+  Command& command = program.add_command("plan", "Tell what a model takes of this machine's memory, before loading it");
   const auto flags = std::make_shared<PlanFlags>();
   flags->request = {.context = 0, .chunk = GenerateOptions{}.chunk, .threads = usable_cores()};
-  command->add_option("model", flags->model,
-                      "folder of the checkpoint, or its config.json by itself (default: the bundled model)");
-  command->add_option("--context", flags->request.context, "positions of a sequence (default: all the model has)")
-      ->transform(whole_number(1, std::uint64_t{1} << 40));
-  command->add_option("--chunk", flags->request.chunk, "prompt rows run at once")
-      ->transform(whole_number(1, std::uint64_t{1} << 24))
-      ->capture_default_str();
-  command->add_option("--sequences", flags->request.sequences, "how many run side by side")
-      ->transform(whole_number(1, 1024))
-      ->capture_default_str();
-  command->add_option("--threads", flags->request.threads, "threads that compute")
-      ->transform(whole_number(1, 1024))
-      ->capture_default_str();
-  command->add_option("--numerics", flags->numerics, "released or f32")
-      ->check(CLI::IsMember({"released", "f32"}))
-      ->capture_default_str();
-  add_draft_flag(*command, flags->draft);
-  add_cache_budget_flag(*command, "bytes of states that `chat` keeps in memory (default: none are counted)",
+  add_model_argument(command, flags->model,
+                     "folder of the checkpoint, or its config.json by itself (default: the bundled model)");
+  command.group("Model").choice("--numerics", flags->numerics, {"released", "f32"}, "released or f32").with_default();
+  OptionGroup& work = command.group("Work");
+  work.whole("-c,--context", flags->request.context, 1, std::uint64_t{1} << 40,
+             "positions of a sequence (default: all the model has)");
+  work.whole("--sequences", flags->request.sequences, 1, 1024, "how many run side by side").with_default();
+  add_draft_flag(command, flags->draft);
+  add_chunk_flag(command, flags->request.chunk);
+  add_cache_budget_flag(command, "bytes of states that `chat` keeps in memory (default: none are counted)",
                         flags->cache.budget);
-  add_memory_flag(*command, flags->memory);
-  command->add_flag("--json", flags->json, "one JSON document");
-  command->footer(
-      "The exit code is 1 where it can't work.\n"
-      "Examples: cachalot plan models/demo\n"
-      "          cachalot plan models/demo/config.json --context 4096 --chunk 64 --memory 16GiB");
-  command->callback([flags, &exit_code] {
+  command.group("Machine")
+      .whole("-t,--threads", flags->request.threads, 1, 1024, "threads that compute")
+      .with_default();
+  add_memory_flag(command, flags->memory);
+  command.group("Output").flag("--json", flags->json, "one JSON document");
+  command.notes("The exit code is 1 where it can't work.");
+  command.examples(
+      {"cachalot plan models/demo", "cachalot plan models/demo/config.json --context 4096 --chunk 64 --memory 16GiB"});
+  command.runs([flags]() -> Expected<int> {
     const Status works = plan(*flags);
-    exit_code = works ? 0 : report(works.error());
+    if (!works) return tl::unexpected(works.error());
+    return 0;
   });
 }
 

@@ -5,14 +5,19 @@
 
 namespace cachalot {
 
-void add_prefill_flag(CLI::App& command, PrefillFlags& flags) {
-  command
-      .add_option(
-          "--prefill", flags.prefill,
-          "exact: every layer runs the whole prompt; replay: layers from the last KV source on run its end only, "
-          "a window of tokens: faster, and an approximation (spec 11)")
-      ->check(CLI::IsMember({"exact", "replay"}))
-      ->capture_default_str();
+void add_prefill_flag(Command& command, PrefillFlags& flags) {
+  command.group("Speed")
+      .choice("--prefill", flags.prefill, {"exact", "replay"},
+              "exact: every layer runs the whole prompt; replay: layers from the last KV source on run its end only, a "
+              "window of tokens: faster, and an approximation (spec 11)")
+      .with_default();
+}
+
+void add_chunk_flag(Command& command, std::int64_t& rows) {
+  command.group("Speed")
+      .whole("--chunk", rows, 1, std::uint64_t{1} << 24,
+             "prompt rows run at once; changes speed and memory, never the result")
+      .with_default();
 }
 
 std::string prefill_text(const Model& model, Prefill prefill, const LayerTokens& work) {

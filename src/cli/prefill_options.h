@@ -2,11 +2,12 @@
 // --prefill: how a command that generates runs its prompt.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 
 #include "base/expected.h"
 #include "base/json.h"
+#include "cli/command.h"
 #include "engine/prefill.h"
 
 namespace cachalot {
@@ -18,7 +19,10 @@ struct PrefillFlags {
 };
 
 // Adds --prefill.
-void add_prefill_flag(CLI::App& command, PrefillFlags& flags);
+void add_prefill_flag(Command& command, PrefillFlags& flags);
+
+// Adds --chunk.
+void add_chunk_flag(Command& command, std::int64_t& rows);
 
 // What --stats tells of what a replay saved: empty for an exact prefill.
 std::string prefill_text(const Model& model, Prefill prefill, const LayerTokens& work);

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <fstream>
@@ -13,6 +14,7 @@
 #include "base/utf8.h"
 #include "cli/default_model.h"
 #include "cli/json_lines.h"
+#include "cli/model_options.h"
 #include "cli/render_lines.h"
 #include "cli/terminal.h"
 #include "cli/tokenize_command.h"
@@ -163,50 +165,51 @@ Expected<int> render(const RenderFlags& flags) {
 
 }  // namespace
 
-void add_render_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("render", "Conversations to prompts, completions back to messages");
+void add_render_command(Command& program) {
+  Command& command = program.add_command("render", "Conversations to prompts, completions back to messages");
   const auto flags = std::make_shared<RenderFlags>();
-  command->add_option(
+  const Option& input = command.argument(
       "input", flags->input,
       "what the user says (default: standard input); with --jsonl, --parse or --stream the file of lines");
-  command->add_option(
-      "--model", flags->model,
-      "directory with a tokenizer.json, or such a file; only it is read, and must list the format's tokens\n"
-      "(default: $CACHALOT_MODEL, then the bundled model)");
-  command->add_option("--messages", flags->messages, "a whole conversation: a JSON list of messages")
-      ->type_name("FILE");
-  command->add_option("--system", flags->system, "a system message before the user's text");
-  command->add_option("--tools", flags->tools, "a JSON list of tools, put on the system message")->type_name("FILE");
-  command->add_option("--mode", flags->mode, "whether the answer begins with reasoning")
-      ->check(CLI::IsMember({"chat", "thinking"}))
-      ->capture_default_str();
-  command->add_option("--effort", flags->effort, "low (50), high (75, the default), max (100), or 1 to 100");
-  command->add_flag("--keep-thinking", flags->keep_thinking, "keep the reasoning of earlier turns");
-  command->add_flag("--sanitize", flags->rules.sanitize,
+  add_model_flag(command, flags->model,
+                 "folder with a tokenizer.json, or such a file; only it is read, and must list the format's tokens "
+                 "(default: $CACHALOT_MODEL, then the bundled model)");
+  OptionGroup& conversation = command.group("Conversation");
+  const Option& system = conversation.text("--system", flags->system, "a system message before the user's text");
+  // A line of a file says these itself.
+  const std::vector<const Option*> said_by_lines = {
+      &system,
+      &conversation.text("--messages", flags->messages, "a whole conversation: a JSON list of messages")
+           .placeholder("FILE"),
+      &conversation.text("--tools", flags->tools, "a JSON list of tools, put on the system message")
+           .placeholder("FILE"),
+      &conversation.choice("--mode", flags->mode, {"chat", "thinking"}, "whether the answer begins with reasoning")
+           .with_default(),
+      &conversation.text("--effort", flags->effort, "low (50), high (75, the default), max (100), or 1 to 100")
+           .placeholder("LEVEL"),
+      &conversation.flag("--keep-thinking", flags->keep_thinking, "keep the reasoning of earlier turns")};
+  conversation.flag("--sanitize", flags->rules.sanitize,
                     "text of messages never becomes tokens, so that it can't forge a turn");
-  command->add_flag("--ids", flags->rules.ids, "show token ids; with --jsonl add \"ids\": [...]");
-  command->add_flag("--jsonl", flags->jsonl,
-                    "answer each JSON line with one: {\"messages\": [...], \"options\": {\"mode\": \"chat\"}}\n"
-                    "gives {\"prompt\": \"...\"}. A line that can't be answered gives {\"error\": \"...\"}");
-  command->add_flag("--parse", flags->parse,
-                    "the same for whole completions, read strictly: {\"mode\": \"chat\", \"text\": \"...\"}\n"
-                    "gives {\"message\": {...}}");
-  command->add_flag("--stream", flags->stream,
-                    "the same for completions in pieces: {\"mode\": \"chat\", \"end\": \"eos\", \"chunks\": [...]}\n"
-                    "gives reasoning, content, tool_calls, finish_reason and flags");
-  command->footer(
-      "Examples:\n"
-      "  cachalot render \"What is a cachalot?\"\n"
-      "  cachalot render --mode chat --system \"Be brief.\" --ids \"What is a cachalot?\"\n"
-      "  cachalot render --messages conversation.json --tools tools.json --effort low\n"
-      "  echo '{\"mode\": \"chat\", \"text\": \"Hi!<｜end▁of▁sentence｜>\"}' | cachalot render --parse");
-  command->callback([command, flags, &exit_code] {
-    flags->has_input = command->count("input") > 0;
-    flags->has_system = command->count("--system") > 0;
-    for (const char* option : {"--messages", "--system", "--tools", "--mode", "--effort", "--keep-thinking"})
-      flags->says_what_lines_say = flags->says_what_lines_say || command->count(option) > 0;
-    const auto code = render(*flags);
-    exit_code = code ? *code : report(code.error());
+  conversation.flag("--ids", flags->rules.ids, "show token ids; with --jsonl add \"ids\": [...]");
+  OptionGroup& lines = command.group("Lines of JSON");
+  lines.flag("--jsonl", flags->jsonl,
+             "answer each JSON line with one: {\"messages\": [...], \"options\": {\"mode\": \"chat\"}} gives "
+             "{\"prompt\": \"...\"}. A line that can't be answered gives {\"error\": \"...\"}");
+  lines.flag("--parse", flags->parse,
+             "the same for whole completions, read strictly: {\"mode\": \"chat\", \"text\": \"...\"} gives "
+             "{\"message\": {...}}");
+  lines.flag("--stream", flags->stream,
+             "the same for completions in pieces: {\"mode\": \"chat\", \"end\": \"eos\", \"chunks\": [...]} gives "
+             "reasoning, content, tool_calls, finish_reason and flags");
+  command.examples({"cachalot render \"What is a cachalot?\"",
+                    "cachalot render --mode chat --system \"Be brief.\" --ids \"What is a cachalot?\"",
+                    "cachalot render --messages conversation.json --tools tools.json --effort low",
+                    "echo '{\"mode\": \"chat\", \"text\": \"Hi!<｜end▁of▁sentence｜>\"}' | cachalot render --parse"});
+  command.runs([&input, &system, said_by_lines, flags] {
+    flags->has_input = input.given();
+    flags->has_system = system.given();
+    flags->says_what_lines_say = std::ranges::any_of(said_by_lines, &Option::given);
+    return render(*flags);
   });
 }
 

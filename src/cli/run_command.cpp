@@ -29,10 +29,7 @@ namespace {
 
 struct RunFlags {
   ModelFlags model;
-  std::string text;
-  bool has_text = false;
-  std::string ids;
-  bool has_ids = false;
+  std::optional<std::string> text, ids;
   bool no_bos = false;
   bool plain = false;
   bool json = false;
@@ -49,8 +46,8 @@ struct RunFlags {
 // The prompt: ids as they are given; or BOS and the text, which comes from standard input where no argument gives it.
 Expected<std::vector<TokenId>> prompt_of(const RunFlags& flags, const LoadedModel& loaded) {
   std::vector<TokenId> prompt;
-  if (flags.has_ids) {
-    const auto ids = parse_whole_numbers(flags.ids, "--ids");
+  if (flags.ids) {
+    const auto ids = parse_whole_numbers(*flags.ids, "--ids");
     if (!ids) return tl::unexpected(ids.error());
     for (const std::int64_t id : *ids) {
       if (id < 0 || id >= loaded.model.config().vocab_size) {
@@ -61,8 +58,8 @@ Expected<std::vector<TokenId>> prompt_of(const RunFlags& flags, const LoadedMode
     }
     return prompt;
   }
-  std::string text = flags.text;
-  if (!flags.has_text) {
+  std::string text = flags.text.value_or("");
+  if (!flags.text) {
     if (isatty(STDIN_FILENO) != 0)
       return fail(Errc::usage, "nothing to continue: give a text, --ids, or a text on standard input");
     auto input = read_input();
@@ -175,7 +172,7 @@ void print_choices(const RunFlags& flags, const Generation& result) {
   for (std::size_t c = 0; c < result.choices.size(); ++c) {
     const Completion& completion = result.choices[c];
     print_out(fmt::format("{}--- choice {}, ended by {} ---\n{}{}\n", c == 0 ? "" : "\n", c, name(completion.end),
-                          flags.has_text ? flags.text : "", completion.text));
+                          flags.text.value_or(""), completion.text));
   }
 }
 
@@ -227,7 +224,7 @@ Expected<int> run(RunFlags& flags) {
     progress.show("prompt", done, total);
     if (done < total) return;
     progress.clear();
-    if (stream && flags.has_text) print_out(flags.text);
+    if (stream && flags.text) print_out(*flags.text);
   };
   std::int64_t made = 0;
   events.token = [&](const GeneratedToken&) {
@@ -266,56 +263,46 @@ Expected<int> run(RunFlags& flags) {
 
 }  // namespace
 
-void add_run_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("run", "Continue a text");
+void add_run_command(Command& program) {
+  Command& command = program.add_command("run", "Continue a text");
   auto flags = std::make_shared<RunFlags>();
-  command->add_option("text", flags->text, "what to continue (default: standard input)");
-  add_model_flags(*command, flags->model);
-  command
-      ->add_option("--ids", flags->ids, "the prompt as token ids, 1,2,3, instead of a text; nothing is added to them")
-      ->type_name("ID,ID,...")
-      ->excludes("text");
-  command->add_option("--max-tokens", flags->generate.max_tokens, "make at most this many tokens")
-      ->transform(whole_number(0, std::uint64_t{1} << 40))
-      ->capture_default_str();
-  add_sampling_flags(*command, flags->sampling);
-  add_draft_flag(*command, flags->drafts);
-  add_prefill_flag(*command, flags->prefill);
-  add_cache_flags(*command, flags->cache);
-  command
-      ->add_option("--choices", flags->generate.choices,
-                   "write so many texts, side by side; choice 0 is what a run without this gives")
-      ->transform(whole_number(1, 128));
-  command
-      ->add_option("--logprobs", flags->generate.logprobs,
-                   "with --json: the K most likely tokens of every step, as the model itself has them")
-      ->transform(whole_number(0, std::uint64_t{1} << 20))
-      ->needs(command->add_flag("--json", flags->json,
-                                "write one JSON object: prompt_ids, ids, text, end, logprobs; with --choices "
-                                "a list `choices` of these"));
-  command
-      ->add_option("--chunk", flags->generate.chunk,
-                   "prompt rows run at once; changes speed and memory, never the result")
-      ->transform(whole_number(1, std::uint64_t{1} << 24))
-      ->capture_default_str();
-  command->add_flag("--stats", flags->stats, "tell times and memory at the end");
-  command->add_flag("--ignore-eos", flags->ignore_eos, "go on after the end-of-sentence token");
-  command->add_flag("--no-bos", flags->no_bos, "do not put the begin-of-sentence token before the text");
-  command->add_flag("--plain", flags->plain,
-                    "take the text as it is: <think> and its like do not become special tokens");
-  command->footer(
-      "Example: cachalot run \"It was a dark night, and\" --max-tokens 60 --seed 7\n"
-      "         cachalot run --ids 0,377,1950 --temperature 0 --json --logprobs 5\n"
-      "         cachalot run \"He said\" --top-p 0.9 --repetition-penalty 1.1 --stop . --stop '!' --choices 3\n"
-      "         cachalot run \"Once upon a time\" --draft 3 --stats\n"
-      "         cachalot run --cache states --stats < long.txt\n"
-      "         cachalot run --prefill replay --stats < long.txt");
-  command->callback([command, flags, &exit_code] {
-    flags->has_text = command->count("text") > 0;
-    flags->has_ids = command->count("--ids") > 0;
-    flags->has_choices = command->count("--choices") > 0;
-    auto code = run(*flags);
-    exit_code = code ? *code : report(code.error());
+  const Option& text = command.argument("text", flags->text, "what to continue (default: standard input)");
+  OptionGroup& prompt = command.group("Prompt");
+  prompt.text("--ids", flags->ids, "the prompt as token ids, 1,2,3, instead of a text; nothing is added to them")
+      .placeholder("ID,ID,...")
+      .excludes(text);
+  prompt.flag("--no-bos", flags->no_bos, "do not put the begin-of-sentence token before the text");
+  prompt.flag("--plain", flags->plain, "take the text as it is: <think> and its like do not become special tokens");
+  OptionGroup& output = command.group("Output");
+  output
+      .whole("-n,--max-tokens", flags->generate.max_tokens, 0, std::uint64_t{1} << 40, "make at most this many tokens")
+      .with_default();
+  output.flag("--ignore-eos", flags->ignore_eos, "go on after the end-of-sentence token");
+  const Option& choices = output.whole("--choices", flags->generate.choices, 1, 128,
+                                       "write so many texts, side by side; choice 0 is what a run without this gives");
+  const Option& json = output.flag("--json", flags->json,
+                                   "write one JSON object: prompt_ids, ids, text, end, logprobs; with --choices a list "
+                                   "`choices` of these");
+  output
+      .whole("--logprobs", flags->generate.logprobs, 0, std::uint64_t{1} << 20,
+             "with --json: the N most likely tokens of every step, as the model itself has them")
+      .needs(json);
+  output.flag("--stats", flags->stats, "tell times and memory at the end");
+  add_sampling_flags(command, flags->sampling);
+  add_model_flags(command, flags->model);
+  add_draft_flag(command, flags->drafts);
+  add_prefill_flag(command, flags->prefill);
+  add_chunk_flag(command, flags->generate.chunk);
+  add_cache_flags(command, flags->cache);
+  command.examples({"cachalot run \"It was a dark night, and\" -n 60 --seed 7",
+                    "cachalot run --ids 0,377,1950 --temperature 0 --json --logprobs 5",
+                    "cachalot run \"He said\" --top-p 0.9 --repetition-penalty 1.1 --stop . --stop '!' --choices 3",
+                    "cachalot run \"Once upon a time\" --draft 3 --stats",
+                    "cachalot run --cache states --stats < long.txt",
+                    "cachalot run --prefill replay --stats < long.txt"});
+  command.runs([&choices, flags] {
+    flags->has_choices = choices.given();
+    return run(*flags);
   });
 }
 

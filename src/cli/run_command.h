@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/command.h"
 
 namespace cachalot {
 
 // `cachalot run "text"`: continues a text.
-void add_run_command(CLI::App& app, int& exit_code);
+void add_run_command(Command& program);
 
 }  // namespace cachalot

@@ -2,10 +2,10 @@
 // The options of every command that draws tokens.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/command.h"
 #include "engine/generate.h"
 
 namespace cachalot {
@@ -18,7 +18,7 @@ struct SamplingFlags {
 
 // Adds --temperature, --top-k, --top-p, --min-p, --repetition-penalty, --presence-penalty, --frequency-penalty,
 // --logit-bias, --min-tokens, --stop and --seed. Ranges are those of the OpenAI API where it has the field.
-void add_sampling_flags(CLI::App& command, SamplingFlags& flags);
+void add_sampling_flags(Command& command, SamplingFlags& flags);
 
 // Puts what they say into `options`: sampling and stop_strings. Errc::usage, naming the option, for a token that a
 // vocabulary of `vocab` ids lacks and for a stop string that no text can hold.

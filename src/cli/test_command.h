@@ -4,13 +4,14 @@
 
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <initializer_list>
 #include <iostream>
 #include <string>
 #include <vector>
+
+#include "cli/command.h"
 
 namespace cachalot {
 
@@ -19,21 +20,16 @@ struct Ran {
   std::string out, error;
 };
 
-using AddCommand = void (*)(CLI::App& app, int& exit_code);
+using AddCommand = void (*)(Command& program);
 
-// A line of arguments for a program that has these commands; exit codes as main gives them.
-inline Ran run_line(std::vector<std::string> arguments, std::initializer_list<AddCommand> commands) {
-  CLI::App app("test");
+// A line of arguments for a program that has these commands.
+inline Ran run_line(const std::vector<std::string>& arguments, std::initializer_list<AddCommand> commands) {
+  Command program("cachalot", "test");
+  for (const AddCommand add : commands) add(program);
   Ran ran;
-  for (const AddCommand add : commands) add(app, ran.exit_code);
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  try {
-    std::ranges::reverse(arguments);  // as CLI11 wants them
-    app.parse(arguments);
-  } catch (const CLI::ParseError& e) {
-    ran.exit_code = app.exit(e) == 0 ? 0 : 2;
-  }
+  ran.exit_code = program.run(arguments);
   std::cout.flush();
   std::fflush(stdout);
   ran.out = testing::internal::GetCapturedStdout();

@@ -10,7 +10,7 @@
 #include "base/utf8.h"
 #include "cli/default_model.h"
 #include "cli/json_lines.h"
-#include "cli/option_checks.h"
+#include "cli/model_options.h"
 #include "cli/terminal.h"
 
 namespace cachalot {
@@ -154,29 +154,25 @@ std::string shown_tokens(const Tokenizer& tokenizer, std::span<const TokenId> id
   return out;
 }
 
-void add_tokenize_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("tokenize", "Text to token ids and back");
+void add_tokenize_command(Command& program) {
+  Command& command = program.add_command("tokenize", "Text to token ids and back");
   const auto options = std::make_shared<TokenizeOptions>();
-  command
-      ->add_option("--model", options->model,
-                   "Directory with a tokenizer.json, or such a file; only it is read\n"
-                   "(default: $CACHALOT_MODEL, then the bundled model)")
-      ->check(not_empty());
-  command->add_option("input", options->input, "A text; with --decode, token ids");
-  command->add_flag("--decode", options->decode, "From ids to text");
-  command->add_flag("--special", options->special, "Let added tokens in the text, such as <think>, become their ids");
-  command->add_flag("--jsonl", options->jsonl,
-                    "Read JSON lines from standard input and answer each with one:\n"
-                    "{\"text\": \"...\", \"special\": false} gives {\"ids\": [...]},\n"
-                    "with --decode {\"ids\": [...]} gives {\"text\": \"...\"}.\n"
-                    "\"special\": true is --special for that line; absent means false.\n"
-                    "A line that can't be answered gives {\"error\": \"...\"}; the rest goes on");
-  command->footer(
-      "Examples:\n"
-      "  cachalot tokenize --model models/demo \"Hello, world\"\n"
-      "  cachalot tokenize --model models/demo --decode 75 716 114 47 970\n"
-      "  echo '{\"text\": \"Hello\"}' | cachalot tokenize --model models/demo --jsonl");
-  command->callback([options, &exit_code] { exit_code = tokenize(*options); });
+  command.arguments("input", options->input, "a text; with --decode, token ids");
+  add_model_flag(command, options->model,
+                 "folder with a tokenizer.json, or such a file; only it is read (default: $CACHALOT_MODEL, then the "
+                 "bundled model)");
+  OptionGroup& way = command.group("Way");
+  way.flag("--decode", options->decode, "from ids to text");
+  way.flag("--special", options->special, "let added tokens in the text, such as <think>, become their ids");
+  way.flag(
+      "--jsonl", options->jsonl,
+      "read JSON lines from standard input and answer each with one: {\"text\": \"...\", \"special\": false} gives "
+      "{\"ids\": [...]}, with --decode {\"ids\": [...]} gives {\"text\": \"...\"}. \"special\": true is --special for "
+      "that line; absent means false. A line that can't be answered gives {\"error\": \"...\"}; the rest goes on");
+  command.examples({"cachalot tokenize --model models/demo \"Hello, world\"",
+                    "cachalot tokenize --model models/demo --decode 75 716 114 47 970",
+                    "echo '{\"text\": \"Hello\"}' | cachalot tokenize --model models/demo --jsonl"});
+  command.runs([options]() -> Expected<int> { return tokenize(*options); });
 }
 
 }  // namespace cachalot

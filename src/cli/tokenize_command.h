@@ -2,18 +2,17 @@
 // cachalot tokenize: text to token ids and back, for people and for programs (one JSON value a line).
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <iosfwd>
 #include <string>
 #include <string_view>
 
+#include "cli/command.h"
 #include "tokenizer/tokenizer.h"
 
 namespace cachalot {
 
-// Adds the subcommand to `app`. When it has run, `exit_code` is 0 (done), 1 (failed) or 2 (options that do not fit).
-void add_tokenize_command(CLI::App& app, int& exit_code);
+// Adds the command. Exit code: 0 done, 1 failed, 2 options that do not fit.
+void add_tokenize_command(Command& program);
 
 enum class TokenizeWay { encode, decode };
 

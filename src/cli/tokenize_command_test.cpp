@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/utf8.h"
+#include "cli/test_command.h"
 
 namespace cachalot {
 namespace {
@@ -129,31 +130,24 @@ TEST(ShownTokens, QuoteTextAndSpellOutBytes) {
   EXPECT_EQ(shown_tokens(mini(), {}), "");
 }
 
-int exit_code_of(const std::string& arguments) {
-  CLI::App app("cachalot");
-  int exit_code = -1;
-  add_tokenize_command(app, exit_code);
-  try {
-    app.parse("tokenize " + arguments);
-  } catch (const CLI::ParseError&) {
-    return 2;  // as main does
-  }
-  return exit_code;
+int exit_code_of(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "tokenize");
+  return run_line(arguments, {add_tokenize_command}).exit_code;
 }
 
 TEST(TokenizeCommand, ExitCodesTellUseFromFailure) {
-  EXPECT_EQ(exit_code_of("--model " + mini_model + " hello"), 0);
-  EXPECT_EQ(exit_code_of("--model " + mini_model + " --special \"<think> a\""), 0);
-  EXPECT_EQ(exit_code_of("--model " + mini_model + " --decode 3 4"), 0);
-  EXPECT_EQ(exit_code_of("--model /no/such/model hello"), 1);
-  EXPECT_EQ(exit_code_of("--model " + mini_model + " --decode 497"), 1);
-  EXPECT_EQ(exit_code_of("--model " + mini_model + " --decode 4x"), 2);
-  EXPECT_EQ(exit_code_of("--model " + mini_model + " --decode"), 2);
-  EXPECT_EQ(exit_code_of("--model " + mini_model), 2);
-  EXPECT_EQ(exit_code_of("--model " + mini_model + " two texts"), 2);
-  EXPECT_EQ(exit_code_of("--model " + mini_model + " --jsonl text"), 2);
-  EXPECT_EQ(exit_code_of("--model " + mini_model + " --jsonl --special"), 2);
-  EXPECT_EQ(exit_code_of("--model " + mini_model + " --no-such-option"), 2);
+  EXPECT_EQ(exit_code_of({"--model", mini_model, "hello"}), 0);
+  EXPECT_EQ(exit_code_of({"--model", mini_model, "--special", "<think> a"}), 0);
+  EXPECT_EQ(exit_code_of({"--model", mini_model, "--decode", "3", "4"}), 0);
+  EXPECT_EQ(exit_code_of({"--model", "/no/such/model", "hello"}), 1);
+  EXPECT_EQ(exit_code_of({"--model", mini_model, "--decode", "497"}), 1);
+  EXPECT_EQ(exit_code_of({"--model", mini_model, "--decode", "4x"}), 2);
+  EXPECT_EQ(exit_code_of({"--model", mini_model, "--decode"}), 2);
+  EXPECT_EQ(exit_code_of({"--model", mini_model}), 2);
+  EXPECT_EQ(exit_code_of({"--model", mini_model, "two", "texts"}), 2);
+  EXPECT_EQ(exit_code_of({"--model", mini_model, "--jsonl", "text"}), 2);
+  EXPECT_EQ(exit_code_of({"--model", mini_model, "--jsonl", "--special"}), 2);
+  EXPECT_EQ(exit_code_of({"--model", mini_model, "--no-such-option"}), 2);
 }
 
 }  // namespace

@@ -102,37 +102,36 @@ Expected<bool> run(VerifyFlags& flags) {
 
 }  // namespace
 
-void add_verify_command(CLI::App& app, int& exit_code) {
-  CLI::App* command =
-      app.add_subcommand("verify", "Check a checkpoint, or compare what is computed with golden numbers");
+void add_verify_command(Command& program) {
+  Command& command =
+      program.add_command("verify", "Check a checkpoint, or compare what is computed with golden numbers");
   auto flags = std::make_shared<VerifyFlags>();
-  command->add_option("model", flags->model, "a checkpoint's folder: its structure is always checked");
-  command->add_flag("--values", flags->values, "read all tensors: every value finite, no NaN among codes and scales");
-  command->add_option("--golden", flags->golden,
-                      "run the cases of this folder: those of its manifest.json, or the long text in "
-                      "released.safetensors and f32.safetensors");
-  command->add_option("--ops", flags->ops, "run every operator file of this folder");
-  command->add_option("--numerics", flags->numerics, "which of the golden cases")
-      ->check(CLI::IsMember({"released", "f32", "both"}))
-      ->capture_default_str();
+  add_model_argument(command, flags->model, "a checkpoint's folder: its structure is always checked");
+  OptionGroup& checks = command.group("Checks");
+  checks.flag("--values", flags->values, "read all tensors: every value finite, no NaN among codes and scales");
+  checks
+      .text("--golden", flags->golden,
+            "run the cases of this folder: those of its manifest.json, or the long text in released.safetensors and "
+            "f32.safetensors")
+      .placeholder("DIR");
+  checks.text("--ops", flags->ops, "run every operator file of this folder").placeholder("DIR");
+  checks.choice("--numerics", flags->numerics, {"released", "f32", "both"}, "which of the golden cases").with_default();
+  checks.flag("--strict", flags->strict, "fail also when something was not run");
+  checks.flag("-v,--verbose", flags->verbose, "one line per tensor");
   flags->compute.backend = "reference";
-  add_backend_flags(*command, flags->compute);
-  command->get_option("--backend")
-      ->description("whose operators (default: all with --ops, else reference)")
-      ->default_str("");
-  command->add_flag("--strict", flags->strict, "fail also when something was not run");
-  command->add_flag("-v,--verbose", flags->verbose, "one line per tensor");
-  command->footer(
-      "Exit code: 0 all good; 1 something failed, was left unread, or nothing was compared; 2 usage.\n"
-      "Example: cachalot verify models/demo --values\n"
-      "         cachalot verify models/prototype --golden build/release/golden/prototype\n"
-      "         cachalot verify --ops build/release/golden/ops-a -v\n"
-      "         cachalot verify models/prototype --golden build/release/golden/prototype --backend cpu \\\n"
-      "             --reference-op sparse_attention --simd avx2 --threads 4");
-  command->callback([command, flags, &exit_code] {
-    flags->has_backend = command->count("--backend") > 0;
-    auto good = run(*flags);
-    exit_code = good ? (*good ? 0 : 1) : report(good.error());
+  const Option& backend =
+      add_backend_flags(command, flags->compute, "whose operators (default: all with --ops, else reference)");
+  command.notes("Exit code: 0 all good; 1 something failed, was left unread, or nothing was compared; 2 usage.");
+  command.examples({"cachalot verify models/demo --values",
+                    "cachalot verify models/prototype --golden build/release/golden/prototype",
+                    "cachalot verify --ops build/release/golden/ops-a -v",
+                    "cachalot verify models/prototype --golden build/release/golden/prototype --backend cpu "
+                    "--reference-op sparse_attention --simd avx2 --threads 4"});
+  command.runs([&backend, flags]() -> Expected<int> {
+    flags->has_backend = backend.given();
+    const auto good = run(*flags);
+    if (!good) return tl::unexpected(good.error());
+    return *good ? 0 : 1;
   });
 }
 

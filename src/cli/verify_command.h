@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/command.h"
 
 namespace cachalot {
 
 // `cachalot verify`: a checkpoint's structure and values, a model or the operators against golden numbers.
 // Exit codes: 0 all good, 1 something failed or nothing was compared, 2 usage.
-void add_verify_command(CLI::App& app, int& exit_code);
+void add_verify_command(Command& program);
 
 }  // namespace cachalot

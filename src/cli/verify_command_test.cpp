@@ -5,8 +5,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <sstream>
+#include <vector>
 
 #include "base/test_folder.h"
+#include "cli/test_command.h"
 
 namespace cachalot {
 namespace {
@@ -15,19 +19,10 @@ const std::string golden = CACHALOT_BUILD_DIR "/golden";
 
 // Exit code and what was written to standard output.
 std::pair<int, std::string> run(const std::string& arguments) {
-  CLI::App app("test");
-  int code = -1;
-  add_verify_command(app, code);
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  try {
-    app.parse("verify " + arguments);
-  } catch (const CLI::ParseError& e) {
-    code = e.get_exit_code() == 0 ? 0 : 2;  // as main does
-  }
-  std::string out = testing::internal::GetCapturedStdout();
-  out += testing::internal::GetCapturedStderr();
-  return {code, out};
+  std::istringstream words("verify " + arguments);
+  const std::vector<std::string> line{std::istream_iterator<std::string>(words), {}};
+  const Ran ran = run_line(line, {add_verify_command});
+  return {ran.exit_code, ran.out + ran.error};
 }
 
 TEST(VerifyCommand, GoodOperatorsGiveZeroAndALinePerCase) {
@@ -84,10 +79,7 @@ TEST(VerifyCommand, UsageThatCantBeMeantGivesTwo) {
 }
 
 TEST(VerifyCommand, HelpHasExamples) {
-  CLI::App app("test");
-  int code = 0;
-  add_verify_command(app, code);
-  EXPECT_NE(app.get_subcommand("verify")->help().find("Example: cachalot verify"), std::string::npos);
+  EXPECT_NE(run("--help").second.find("Examples:\n  cachalot verify"), std::string::npos);
 }
 
 }  // namespace
