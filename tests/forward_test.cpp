@@ -113,6 +113,38 @@ TEST(Forward, IndexKeysAreTheOwnersUnlessAskedOtherwise) {
   EXPECT_EQ(mini_a().options().index_keys, IndexKeys::owner);
 }
 
+// What was published last is each sequence's own (spec 10): a sequence in the same step that completes a group of
+// source 0 changes nothing for one that does not, and so reads what the last source left.
+TEST(Forward, PublishedKeysAreThoseOfTheSequenceWhateverRunsBesideIt) {
+  const auto loaded = load_model(CACHALOT_BUILD_DIR "/golden/mini-a",
+                                 {.backend = &cpu_backend(), .index_keys = IndexKeys::published_slot});
+  ASSERT_TRUE(loaded);
+  const Model& model = loaded->model;
+  const auto step = [&](const std::vector<Sequence*>& sequences, std::int64_t rows_each) {
+    std::vector<Row> rows;
+    for (std::size_t s = 0; s < sequences.size(); ++s) {
+      for (Row row : prompt(rows_each)) {
+        row.sequence = static_cast<std::int32_t>(s);
+        row.wants_logits = true;
+        rows.push_back(row);
+      }
+    }
+    Context context;
+    std::vector<float> logits;
+    EXPECT_TRUE(model.forward(context, {sequences, rows, nullptr}, logits));
+    return logits;
+  };
+  Sequence even = model.new_sequence(), odd = model.new_sequence();
+  step({&even}, 200);
+  step({&odd}, 201);
+  ASSERT_EQ(odd.published_source(), even.published_source());
+  Sequence even_alone = even.share(), odd_alone = odd.share();
+  std::vector<float> want = step({&even_alone}, 1);
+  const std::vector<float> second = step({&odd_alone}, 1);
+  want.insert(want.end(), second.begin(), second.end());
+  EXPECT_TRUE(step({&even, &odd}, 1) == want);
+}
+
 TEST(Draft, StagesReadTheMeanOfAllCopies) {
   const Config& c = mini_a().config();
   Sequence sequence = mini_a().new_sequence();

@@ -51,6 +51,28 @@ TEST(DraftPause, ChangesItsMindWhenTheMeasuresChange) {
   EXPECT_LE(run(pause, 200, 1, 3, 1), 2 * DraftPause::trial);
 }
 
+TEST(DraftPause, AWinForgetsTheLongRest) {
+  DraftPause pause;
+  run(pause, 5000, 1, 2.5, 2);  // it lost until its rest was the longest
+  run(pause, 3000, 1, 0.5, 2);  // and won
+  ASSERT_TRUE(pause.draft_next());
+  const auto rounds_until = [&](bool drafting) {
+    std::int64_t rounds = 0;
+    for (; pause.draft_next() != drafting && rounds < 5000; ++rounds) run(pause, 1, 1, 10, 1);
+    return rounds;
+  };
+  // It is dear again: the trial of plain rounds shows it, the next rest is a short one, the one after it twice as long.
+  do {
+    rounds_until(false);
+    if (const std::int64_t plain = rounds_until(true); plain > DraftPause::trial) {
+      EXPECT_EQ(plain, DraftPause::trial + DraftPause::rest);
+      break;
+    }
+  } while (true);
+  EXPECT_EQ(rounds_until(false), DraftPause::trial);
+  EXPECT_EQ(rounds_until(true), 2 * DraftPause::rest);
+}
+
 TEST(DraftPause, RoundsThatCouldNotDraftAreNoPartOfATrial) {
   DraftPause pause;
   run(pause, DraftPause::trial, 1, 1, 2);

@@ -182,6 +182,21 @@ TEST(Drafting, IsCountedPlaceByPlace) {
   }
 }
 
+TEST(Drafting, RunsNoDraftsBehindAStopToken) {
+  GenerateOptions options{.max_tokens = 6};
+  options.sampling = {.temperature = 1.0, .seed = 6};
+  const Ran free = go(tokens(9), options);
+  const auto made = ids(free.generation.choices[0]);
+  const TokenId stop = made[3];  // the third draft of the first block
+  ASSERT_EQ(std::ranges::count(made, stop), 1);
+  KnowingDrafts all(free.generation.choices, 5);
+  options.stop_tokens = {stop};
+  options.drafting = {.source = &all, .count = 5};
+  const Ran ran = go(tokens(9), options);
+  EXPECT_EQ(ran.generation.choices[0].end, EndReason::stop);
+  EXPECT_EQ(ran.generation.drafts.proposed, std::vector<std::int64_t>({1, 1, 1}));
+}
+
 // On the bundled model, whose stages were trained: with the noise of its own position a draft at temperature 1 is
 // accepted nearly as often as two such distributions can agree.
 TEST(Drafting, OfTheModelsStagesIsRightAsOftenAsTheyCanBe) {

@@ -73,6 +73,33 @@ TEST(Generate, LogitsThatAreNoNumbersAreAnErrorAndNoText) {
   EXPECT_NE(g.error().message.find("position 3 are not numbers"), std::string::npos) << g.error().message;
 }
 
+TEST(Generate, AnErrorOfALaterRoundIsTheRequestsErrorAtItsPosition) {
+  EditedCheckpoint edited;  // only what follows one token is no number
+  const TokenId bad{11};
+  TensorData& embedding = edited["embed.weight"];
+  std::vector<std::byte> bytes(embedding.data.begin(), embedding.data.end());
+  const std::size_t row = bytes.size() / static_cast<std::size_t>(mini().model.config().vocab_size);
+  std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(11 * row), row, std::byte{0xFF});  // bf16 NaN
+  embedding.data = bytes;
+  ASSERT_TRUE(edited.open().has_value());
+  std::filesystem::copy_file(CACHALOT_BUILD_DIR "/golden/mini-a/tokenizer.json", edited.path() / "tokenizer.json");
+  const auto loaded = load_model(edited.path(), {});
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  for (const std::int64_t choices : {1, 2}) {
+    GenerateOptions options{.max_tokens = 20, .choices = choices};
+    options.sampling.logit_bias = {{bad, 1000.0}};
+    std::size_t made = 0;
+    Context context;
+    Sequence sequence = loaded->model.new_sequence();
+    const auto g = generate(*loaded, context, sequence, tokens(4), options,
+                            {.token = [&](const GeneratedToken& t) { made += t.id == bad ? 1 : 100; }});
+    ASSERT_FALSE(g.has_value());
+    EXPECT_NE(g.error().message.find("position 4 are not numbers"), std::string::npos) << g.error().message;
+    EXPECT_EQ(made, static_cast<std::size_t>(choices)) << "one token each, and nothing behind it";
+    EXPECT_EQ(sequence.length(), 5);
+  }
+}
+
 TEST(Generate, EndsBetweenStepsWhenInterrupted) {
   int made = 0;
   const auto g = run(tokens(4), {.max_tokens = 10},

@@ -111,6 +111,17 @@ TEST(MemoryPlan, LogitsOfEveryRowOfAChunkCountWhereTheyAreWanted) {
   EXPECT_EQ(brief.logits, last.logits + 10 * row);  // no chunk is longer than the text
 }
 
+// Where sequences draft, each holds the logits of its block twice: from the stages, and from the model that checks it.
+TEST(MemoryPlan, LogitsOfADraftBlockCountTwiceForEverySequence) {
+  const ModelFiles files = mini();
+  const std::int64_t row = files.config.vocab_size * 4, block = files.config.dspark_block_size;
+  for (const std::int64_t sequences : {1, 3}) {
+    const OwnMemory plain = plan_memory(files, {.context = 400, .sequences = sequences}).own;
+    const OwnMemory drafts = plan_memory(files, {.context = 400, .sequences = sequences, .drafts = true}).own;
+    EXPECT_EQ(drafts.logits, plain.logits + 2 * sequences * block * row);
+  }
+}
+
 TEST(MemoryPlan, TheWholeIsTheSumOfItsParts) {
   const OwnMemory own = plan_memory(mini(), {.context = 100, .chunk = 100}).own;
   EXPECT_EQ(own.running(),

@@ -111,6 +111,30 @@ TEST(ModelFingerprint, SeesThatAHugeShardWasWrittenAgain) {
   EXPECT_NE(*model_fingerprint(*checkpoint), first);
 }
 
+// Whoever writes weights and sets their time back is seen at the samples: beginning, end, and between.
+TEST(ModelFingerprint, SeesTheEndsOfAHugeShardWhateverItsTime) {
+  EditedCheckpoint huge;
+  const std::vector<std::byte> padding(std::size_t{65} << 20);
+  huge.tensors.push_back({{"padding", DType::i32, {static_cast<std::int64_t>(padding.size() / 4)}}, padding});
+  const auto checkpoint = huge.open();
+  ASSERT_TRUE(checkpoint);
+  const std::string first = *model_fingerprint(*checkpoint);
+  const fs::path shard = huge.path() / "model.safetensors";
+  const auto time = fs::last_write_time(shard);
+  const auto size = static_cast<std::int64_t>(fs::file_size(shard));
+  for (const std::int64_t at : {std::int64_t{4095}, size - 4096, size - 1}) {
+    std::fstream file(shard, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(at);
+    const char was = static_cast<char>(file.get());
+    file.seekp(at).put(static_cast<char>(was ^ 1)).flush();
+    fs::last_write_time(shard, time);
+    EXPECT_NE(*model_fingerprint(*checkpoint), first) << at;
+    file.seekp(at).put(was).flush();
+    fs::last_write_time(shard, time);
+    EXPECT_EQ(*model_fingerprint(*checkpoint), first) << at;
+  }
+}
+
 TEST(StateKey, NamesTheModelsFolderForPeople) {
   const auto key = state_key(mini().model);
   ASSERT_TRUE(key);
