@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Plants a fault of each kind in a small tree and wants the check to find it, and nothing where there is none."""
+import itertools
 import pathlib
 import tempfile
 import unittest
@@ -12,6 +13,7 @@ import check_known_faults
 import check_operators
 import check_spdx
 import check_words
+import mutations
 
 TAG = "// SPDX-License-Identifier: Apache-2.0\n"
 
@@ -189,6 +191,35 @@ class Checks(unittest.TestCase):
         self.write("src/model/README.md", "line\n" * 31)
         (self.root / "src" / "device" / "cpu").mkdir(parents=True)  # no files: git does not keep it
         self.expect(check_docs, "kv: no README.md", "more than 30 lines")
+
+    def mutants(self, code):
+        """Kind and what the line becomes, without what stands the same before and after it."""
+        return {(m.kind, m.of(code).strip()) for m in mutations.mutations("src/a.cpp", code)}
+
+    def test_mutations_change_operators_constants_conditions_and_statements(self):
+        self.assertEqual(self.mutants("bool f(int n) { return n < 8; }"),
+                         {("comparison", "bool f(int n) { return n <= 8; }"), ("constant", "bool f(int n) { return n < 9; }"),
+                          ("constant", "bool f(int n) { return n < 7; }")})
+        self.assertEqual(self.mutants("if (a && b) go();"),
+                         {("logic", "if (a || b) go();"), ("condition", "if (!(a && b)) go();")})
+        self.assertEqual(self.mutants("if (!a) return fail(it);"),
+                         {("negation", "if (a) return fail(it);"), ("guard", ";"), ("error", "if (!a) return {};")})
+        self.assertEqual(self.mutants("{\n  go(x);\n}"), {("statement", "{\n  ;\n}")})
+        self.assertEqual(self.mutants("{\n  total += x;\n}"),
+                         {("statement", "{\n  ;\n}"), ("assignment", "{\n  total -= x;\n}")})
+
+    def test_mutations_leave_comments_text_templates_and_declarations_alone(self):
+        for code in ['// a < 8', 'f("a < 8 && b", \'7\');', "#if A < 8", "static_assert(a < 8);", "View<float, 2> x;",
+                     "{\n  const auto x = f(y);\n}", "{\n  int x(y);\n}", "template <class T, int n>"]:
+            self.assertEqual(self.mutants(code), set(), code)
+
+    def test_the_same_seed_picks_the_same_mutations_and_sees_every_room(self):
+        for room in ("base", "kv", "ops"):
+            self.write(f"src/{room}/a.cpp", "int f(int n) { return n < 8 ? 1 : 2; }\n" * 9)
+            self.write(f"src/{room}/a_test.cpp", "int f(int n) { return n < 8 ? 1 : 2; }\n")
+        first, again = ([*itertools.islice(mutations.picked(self.root, 3), 6)] for _ in range(2))
+        self.assertEqual(first, again)
+        self.assertEqual({m.file for m in first}, {"src/base/a.cpp", "src/kv/a.cpp", "src/ops/a.cpp"})
 
 
 if __name__ == "__main__":
