@@ -156,8 +156,9 @@ class Judge:
         root, build = self.tree.root, self.tree.build
         if program == "cachalot":
             mini, prototype = build / "golden/mini-a", root / "models/prototype"
-            return [(["python3", root / "tests/damaged/damaged_inputs.py", path, mini], {}),
-                    (["python3", root / "tests/chat_terminal_test.py", path, prototype, mini], {})]
+            scripts = [[root / "tests/damaged/damaged_inputs.py", path, mini],
+                       [root / "tests/chat_terminal_test.py", path, prototype, mini]]
+            return [(["python3", *s], {}) for s in scripts if s[0].name not in failing]
         if program.endswith("_fuzz"):
             return [([path, root / "tests/fuzz" / program.split("/")[-1]], {})]
         command = [path, "--gtest_color=no", "--gtest_brief=1", "--gtest_filter=-" + ":".join(["Slow*", *failing])]
@@ -166,13 +167,16 @@ class Judge:
         return [(command, {"GTEST_TOTAL_SHARDS": str(self.shards), "GTEST_SHARD_INDEX": str(i)}) for i in range(self.shards)]
 
     def failures(self, program, path, folder, seconds, failing=(), first_failure_ends=True):
-        """Names of what failed: tests, `crash` or `too late`."""
+        """Names of what failed: tests, scripts, `crash` or `too late`."""
         with concurrent.futures.ThreadPoolExecutor(self.shards) as pool:
-            runs = list(pool.map(lambda c: run_limited(c[0], seconds, folder, c[1]),
-                                 self.commands(program, path, failing, first_failure_ends)))
+            commands = self.commands(program, path, failing, first_failure_ends)
+            runs = list(pool.map(lambda c: run_limited(c[0], seconds, folder, c[1]), commands))
         failed = []
-        for code, output in runs:
+        for (command, _), (code, output) in zip(commands, runs):
             if code == 0:
+                continue
+            if command[0] == "python3":
+                failed.append(command[1].name)
                 continue
             found = re.findall(r"^\[  FAILED  \] ([\w/]+\.[\w/]+)", output, re.M)
             failed += found or (["too late"] if code in (None, -signal.SIGXCPU, -signal.SIGKILL) else ["crash"])
