@@ -283,7 +283,7 @@ class ThroughPipes(unittest.TestCase):
                 return str(path)
             for code, wanted, arguments in (
                     (2, "--effort", ("--effort", "0")), (2, "--effort", ("--effort", "off")),
-                    (2, "--thinking", ("--thinking", "maybe")), (2, "whole|prompt", ("--index-keys", "published-slot")),
+                    (2, "--thinking", ("--thinking", "maybe")), (2, "unknown option", ("--index-keys", "published-slot")),
                     (2, "--max-tokens", ("--max-tokens", "0")), (1, "absent", ("--tools", "/absent")),
                     (1, "expected a list", ("--tools", file("{}"))), (1, "tools3.json", ("--tools", file("[ }")))):
                 got, out, error = chat("Hello\n", *arguments)

@@ -145,7 +145,7 @@ TEST(VerifyStructure, GoldenModelIsWholeAndFinite) {
   EXPECT_GT(facts->tensors, 1000);
   const auto checkpoint = Checkpoint::open(mini_a);
   ASSERT_TRUE(checkpoint);
-  const ValueFacts values = verify_values(*checkpoint, [](std::int64_t, std::int64_t) {});
+  const ValueFacts values = verify_values(*checkpoint, [](std::int64_t, std::int64_t) { return true; });
   EXPECT_EQ(values.tensors, facts->tensors);
   EXPECT_EQ(values.bytes, facts->bytes);
   EXPECT_TRUE(values.problems.empty()) << values.problems.front();
@@ -167,7 +167,7 @@ TEST(VerifyStructure, ValuesThatNoWeightMayHaveAreNamed) {
   damage_model("layers.0.attn.wkv.scale", std::uint8_t{254});  // legal, but 2^127 times most codes is not
   const auto checkpoint = Checkpoint::open(folder);
   ASSERT_TRUE(checkpoint);
-  const ValueFacts values = verify_values(*checkpoint, [](std::int64_t, std::int64_t) {});
+  const ValueFacts values = verify_values(*checkpoint, [](std::int64_t, std::int64_t) { return true; });
   std::string all;
   for (const std::string& problem : values.problems) all += problem + "\n";
   EXPECT_EQ(values.problems.size(), 4u) << all;

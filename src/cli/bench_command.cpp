@@ -64,22 +64,32 @@ Status measure(const BenchFlags& flags) {
   BenchOptions options{.backend = *backend, .threads = flags.threads, .seconds = flags.seconds};
   if (flags.rows > 0) options.rows = {flags.rows};
   options.working_set = std::min(4 * run.machine.last_cache_bytes, most_memory);
+  Progress progress;
+  std::int64_t shapes = 0, operators = 0;
   options.report = [&](const BenchReport& report) {
+    progress.clear();
     print_out(table_line(report));
+    ++shapes;
     std::fflush(stdout);
     if (csv.is_open()) csv << csv_line(run, report) << std::flush;
   };
   options.stopped = interrupted;
 
+  progress.show("measuring this machine's roofs …");
   Bench bench(options);
   run.one_thread = bench.roofs_of_one_thread();
   run.all_threads = bench.roofs();
+  progress.clear();
+  if (interrupted()) return fail(Errc::stopped, "bench: interrupted before the first operator");
   print_out(machine_text(run) + table_header());
+  std::fflush(stdout);
   if (csv.is_open()) csv << csv_header(run);
   for (const OperatorBench& b : *benches) {
+    progress.show(fmt::format("{} ({} of {}) …", b.op, ++operators, benches->size()));
     bench.begin(b.op);
     b.run(bench);
-    if (interrupted()) return fail(Errc::stopped, "bench: interrupted in {}", b.op);
+    progress.clear();
+    if (interrupted()) return fail(Errc::stopped, "bench: interrupted in {}, after {} shapes", b.op, shapes);
   }
   print_out(fmt::format("load average at the end {}\n", load_average()));
   if (csv.is_open() && !csv) return fail(Errc::io, "{}: can't be written", flags.csv);

@@ -186,6 +186,16 @@ TEST_F(CacheCommand, AFolderOrABudgetThatIsNoneIsRefused) {
   EXPECT_NE(file.error.find("it is no folder"), std::string::npos) << file.error;
 }
 
+TEST_F(CacheCommand, AFolderOfTheEnvironmentThatIsNoneIsDoneWithout) {
+  fs::remove_all(folder_);
+  std::ofstream(folder_) << "a file";
+  ::setenv("CACHALOT_CACHE", folder_.c_str(), 1);
+  const Ran usual = line({"run", "--model", mini_a, "--ids", "3,4", "--max-tokens", "2", "--json"});
+  EXPECT_EQ(usual.exit_code, 0) << usual.error;
+  EXPECT_EQ(run("3,4").exit_code, 1);  // the same folder, named by hand
+  ::unsetenv("CACHALOT_CACHE");
+}
+
 TEST_F(CacheCommand, ABudgetThatHoldsOneStateKeepsTheNewest) {
   (void)run("3,40,77");
   const std::int64_t one = stored_snapshots(folder_)->at(0).bytes;

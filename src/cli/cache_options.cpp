@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/byte_text.h"
 #include "cli/option_checks.h"
@@ -25,7 +24,7 @@ Option& add_cache_folder_flag(Command& command, std::string& folder, std::string
 }
 
 void add_cache_flags(Command& command, CacheFlags& flags) {
-  add_cache_folder_flag(
+  flags.option = &add_cache_folder_flag(
       command, flags.folder,
       "folder of kept states, for prompts that begin as earlier ones; off: none, whatever CACHALOT_CACHE says");
   add_cache_budget_flag(command,
@@ -50,8 +49,7 @@ Status settle_cache_folder(CacheFlags& flags, const ModelFlags& model, Prefill p
     other = "--index-keys published-slot: it is defined for one whole prompt (spec 10)";
   }
   if (other == nullptr) return {};
-  const char* usual = std::getenv("CACHALOT_CACHE");
-  if (usual == nullptr || flags.folder != usual) {
+  if (flags.by_hand()) {
     return fail(Errc::usage, "--cache {} does not go with {}", flags.folder, other);
   }
   spdlog::warn("CACHALOT_CACHE is left alone with {}", other);
@@ -81,6 +79,10 @@ Status open_prefix_places(const CacheFlags& flags, const Model& model, std::int6
                                   .shape = model.state_shape(),
                                   .budget = parse_bytes(flags.budget).value_or(usual_budget),
                                   .tell = [&places](std::string_view line) { places.told.emplace_back(line); }});
+  if (!store && !flags.by_hand()) {
+    spdlog::warn("CACHALOT_CACHE is done without: {}", store.error().message);
+    return {};
+  }
   if (!store) return tl::unexpected(store.error());
   places.store.emplace(std::move(*store));
   return {};

@@ -19,8 +19,11 @@ namespace cachalot {
 Option& add_cache_folder_flag(Command& command, std::string& folder, std::string_view help);
 
 struct CacheFlags {
-  std::string folder;  // empty: no folder
-  std::string budget;  // empty: as budget_of
+  std::string folder;              // empty: no folder
+  std::string budget;              // empty: as budget_of
+  const Option* option = nullptr;  // --cache: what it names must work, what $CACHALOT_CACHE names need not
+
+  bool by_hand() const { return option != nullptr && option->given(); }
 };
 
 // Adds --cache and --cache-budget.
@@ -58,7 +61,7 @@ struct PrefixPlaces {
 };
 
 // Makes the cache, with `memory` bytes for states in memory, and the store where a folder is given. Errors: Errc::io
-// for a folder that can't be used.
+// for a folder of --cache that can't be used; one of $CACHALOT_CACHE is done without, with a warning.
 Status open_prefix_places(const CacheFlags& flags, const Model& model, std::int64_t memory, PrefixPlaces& places);
 
 }  // namespace cachalot

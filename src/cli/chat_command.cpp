@@ -137,11 +137,6 @@ Status answer_lines(ChatSession& session) {
 Expected<int> chat(ChatFlags& flags) {
   const auto options = options_of(flags);
   if (!options) return tl::unexpected(options.error());
-  if (flags.model.index_keys != "owner") {
-    return fail(Errc::usage,
-                "--index-keys {}: it is defined for one whole prompt (spec 10), and chat goes on from what it has",
-                flags.model.index_keys);
-  }
   if (Status good = settle_cache_folder(flags.cache, flags.model, flags.prefill.value()); !good)
     return tl::unexpected(good.error());
   auto beginning = beginning_of(flags);

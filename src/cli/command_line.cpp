@@ -172,11 +172,25 @@ class LineReader {
       }
     }
     const std::string near = nearest_name(name, names);
+    const Command* other = near.empty() ? owner_of(name) : nullptr;
+    std::string_view text;
+    if (near.empty() && !name.starts_with("--") && !command_->arguments_.options().empty())
+      text = ", and -- stands before a text that begins with a dash";
     return fail(Errc::usage, "unknown option {}{} `{} --help` lists them{}", shown_word(name),
-                near.empty() ? ";" : fmt::format(", did you mean {}?", near), command_->full_name(),
-                near.empty() && !command_->arguments_.options().empty()
-                    ? ", and -- stands before a text that begins with a dash"
-                    : "");
+                !near.empty()      ? fmt::format(", did you mean {}?", near)
+                : other != nullptr ? fmt::format(" (it is one of `{}`);", other->full_name())
+                                   : ";",
+                command_->full_name(), text);
+  }
+
+  // Another command that has an option of this name.
+  const Command* owner_of(std::string_view name) const {
+    const Command* program = command_;
+    while (program->above_ != nullptr) program = program->above_;
+    for (const auto& below : program->commands_) {
+      if (below->find(name) != nullptr) return below.get();
+    }
+    return nullptr;
   }
 
   Status check_options() const {

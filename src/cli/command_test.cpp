@@ -116,7 +116,7 @@ TEST(CommandLine, AnUnknownOptionIsNamedAndTheNearestSuggested) {
   starts({"run", "--level2"}, "cachalot: run: unknown option --level2, did you mean --level?");
   starts({"run", "-x"}, "cachalot: run: unknown option -x; ");
   starts({"run", "-jx"}, "cachalot: run: unknown option -x; ");
-  starts({"--tokens", "5"}, "cachalot: unknown option --tokens; ");  // of a command, not of the program
+  starts({"--tokens", "5"}, "cachalot: unknown option --tokens (it is one of `cachalot run`); ");
   starts({"run", "--a\x1b[31m"}, "cachalot: run: unknown option \"--a\\x1b[31m\"; ");
   EXPECT_LT(Line({"run", "--" + std::string(100'000, 'a')}).error.size(), 300u);
 }

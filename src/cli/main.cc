@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
-#include <cstdlib>
 #include <new>
 #include <string>
 #include <system_error>
@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   report_file_limits();
   // Standard output is for results; what there is to say about them goes to standard error.
   spdlog::set_default_logger(spdlog::stderr_color_mt(
-      "cachalot", std::getenv("NO_COLOR") != nullptr ? spdlog::color_mode::never : spdlog::color_mode::automatic));
+      "cachalot", takes_escapes(STDERR_FILENO) ? spdlog::color_mode::always : spdlog::color_mode::never));
   spdlog::set_pattern("cachalot: %^%l%$: %v");
 
   Command program("cachalot", "Runs DeepSeek-V4.1-Flash from its released checkpoint");

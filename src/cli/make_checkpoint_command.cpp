@@ -13,6 +13,7 @@
 #include "cli/option_checks.h"
 #include "cli/terminal.h"
 #include "engine/engram_rows_of_text.h"
+#include "engine/tokenizer_fit.h"
 
 namespace cachalot {
 namespace {
@@ -38,29 +39,36 @@ Status read_plants(std::string_view list, Plants& plants) {
 }
 
 // The rows that the text --engram-ids reads, with the classes of --tokenizer.
-Status read_engram_rows(const MakeFlags& flags, SparseFill& fill) {
-  if (flags.options.tokenizer.empty())
-    return fail(Errc::usage, "--engram-ids needs --tokenizer: rows are hashes of its token classes");
+Status read_engram_rows(const MakeFlags& flags, const Config& shape, const Tokenizer& tokenizer, SparseFill& fill) {
   const auto ids = parse_whole_numbers(flags.engram_ids, "--engram-ids");
   if (!ids) return tl::unexpected(ids.error());
+  std::vector<TokenId> tokens;
+  for (const std::int64_t id : *ids) {
+    if (id < 0 || id >= shape.vocab_size) {
+      return fail(Errc::usage, "--engram-ids: {} is no token id; the shape has ids 0 to {}", id, shape.vocab_size - 1);
+    }
+    tokens.push_back(TokenId{static_cast<std::int32_t>(id)});
+  }
+  auto rows = engram_rows_of_text(shape, token_classes(tokenizer), tokens);
+  if (!rows) return tl::unexpected(rows.error());
+  fill.engram_rows = std::move(*rows);
+  return {};
+}
+
+// A tokenizer of another model would make a checkpoint that no command can load.
+Status read_tokenizer(const MakeFlags& flags, SparseFill* fill) {
   const auto text = shape_text(flags.options);
   if (!text) return tl::unexpected(text.error());
   const auto shape = parse_config(*text, flags.options.config.string());
   if (!shape) return tl::unexpected(shape.error());
-  std::vector<TokenId> tokens;
-  for (const std::int64_t id : *ids) {
-    if (id < 0 || id >= shape->config.vocab_size) {
-      return fail(Errc::usage, "--engram-ids: {} is no token id; the shape has ids 0 to {}", id,
-                  shape->config.vocab_size - 1);
-    }
-    tokens.push_back(TokenId{static_cast<std::int32_t>(id)});
-  }
   const auto tokenizer = Tokenizer::load(flags.options.tokenizer);
   if (!tokenizer) return tl::unexpected(tokenizer.error());
-  auto rows = engram_rows_of_text(shape->config, token_classes(*tokenizer), tokens);
-  if (!rows) return tl::unexpected(rows.error());
-  fill.engram_rows = std::move(*rows);
-  return {};
+  if (Status fits = expect_tokenizer_fits(*tokenizer, shape->config); !fits) {
+    return fail(Errc::usage, "--tokenizer {}: {}: they are not of the same model", flags.options.tokenizer.string(),
+                fits.error().message);
+  }
+  if (fill == nullptr || flags.engram_ids.empty()) return {};
+  return read_engram_rows(flags, shape->config, *tokenizer, *fill);
 }
 
 Status read_flags(MakeFlags& flags) {
@@ -70,7 +78,7 @@ Status read_flags(MakeFlags& flags) {
     if (Status good = read_plants(flags.plants, flags.options.plants); !good) return good;
   }
   if (flags.shape.empty() && !flags.sparse && flags.fill_layers.empty()) {
-    if (flags.engram_ids.empty()) return {};
+    if (flags.engram_ids.empty()) return flags.options.tokenizer.empty() ? Status() : read_tokenizer(flags, nullptr);
     return fail(Errc::usage, "--engram-ids is for a sparse checkpoint: without --sparse every row has content");
   }
   if (!flags.plants.empty() && flags.fill_layers.empty()) {
@@ -82,7 +90,9 @@ Status read_flags(MakeFlags& flags) {
     if (!layers) return tl::unexpected(layers.error());
     fill.layers = std::move(*layers);
   }
-  return flags.engram_ids.empty() ? Status() : read_engram_rows(flags, fill);
+  if (!flags.options.tokenizer.empty()) return read_tokenizer(flags, &fill);
+  if (flags.engram_ids.empty()) return {};
+  return fail(Errc::usage, "--engram-ids needs --tokenizer: rows are hashes of its token classes");
 }
 
 int make(MakeFlags& flags) {

@@ -50,6 +50,16 @@ TEST(MakeCheckpointCommand, BadOptionsAreUsageErrors) {
 
 const std::string mini_config = (mini_a() / "config.json").string();
 
+TEST(MakeCheckpointCommand, ATokenizerOfAnotherModelIsRefusedBeforeAnythingIsWritten) {
+  const TestFolder folder;
+  const std::string out = (folder.path() / "model").string();
+  const Ran ran = run({"make-checkpoint", "--config", mini_config, "--out", out, "--tokenizer",
+                       CACHALOT_TEST_DATA "/../../models/prototype/tokenizer.json"});
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_NE(ran.error.find("they are not of the same model"), std::string::npos) << ran.error;
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
 TEST(MakeCheckpointCommand, ExactlyOneShapeIsWanted) {
   EXPECT_NE(run({"make-checkpoint", "--out", "o"}).error.find("either --shape released or --config FILE"),
             std::string::npos);

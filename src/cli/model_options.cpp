@@ -60,17 +60,19 @@ void add_model_argument(Command& command, std::string& model, std::string_view h
 
 void add_model_flags(Command& command, ModelFlags& flags) {
   add_model_flag(command, flags.model, "folder of the checkpoint (default: $CACHALOT_MODEL, then the bundled model)");
-  OptionGroup& model = command.group("Model");
-  model
+  command.group("Model")
       .choice("--numerics", flags.numerics, {"released", "f32"},
               "released: rounded as the released model; f32: nothing rounded but the KV")
       .with_default();
-  model
-      .choice("--index-keys", flags.index_keys, {"owner", "published-slot"},
-              "owner: decode equals prefill; published-slot: a quirk of the released code (spec 10), for comparison")
-      .with_default();
   add_memory_flag(command, flags.memory);
   add_backend_flags(command, flags, "which operators run it; see `cachalot inspect --backends`").with_default();
+}
+
+void add_index_keys_flag(Command& command, std::string& index_keys) {
+  command.group("Model")
+      .choice("--index-keys", index_keys, {"owner", "published-slot"},
+              "owner: decode equals prefill; published-slot: a quirk of the released code (spec 10), for comparison")
+      .with_default();
 }
 
 void add_memory_flag(Command& command, std::string& memory) {

@@ -49,8 +49,12 @@ void add_memory_flag(Command& command, std::string& memory);
 // What the machine has left, or what --memory says and this process has not taken yet.
 MachineMemory machine_of(const std::string& memory);
 
-// Adds --model, --numerics, --index-keys, --memory and those of add_backend_flags.
+// Adds --model, --numerics, --memory and those of add_backend_flags.
 void add_model_flags(Command& command, ModelFlags& flags);
+
+// Adds --index-keys. Of a command that runs one whole prompt and then single steps: only there does it differ (spec
+// 10).
+void add_index_keys_flag(Command& command, std::string& index_keys);
 
 // Resolves and loads the model they name, with progress; warnings go to standard error. The model's backend is
 // flags.table. `request`: what it is wanted for, so that memory can be found wanting before; numerics and threads are

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -109,8 +108,6 @@ Expected<int> run(PerplexityFlags& flags) {
   if (Status good = check_perplexity(options, model.config()); !good)
     return fail(good.error().code, "{}: {}", options.prompt < options.context ? "--context" : "--prompt",
                 good.error().message);
-  // The released quirk is defined for one whole prompt and then single steps (spec 10).
-  if (model.options().index_keys == IndexKeys::published_slot) options.chunk = std::numeric_limits<std::int64_t>::max();
 
   const auto ids = tokens_to_score(loaded->tokenizer, text->view());
   if (!ids) return fail(ids.error().code, "{}: {}", text->name, ids.error().message);
@@ -136,7 +133,8 @@ Expected<int> run(PerplexityFlags& flags) {
   if (score->tokens == 0) return fail(Errc::stopped, "interrupted before anything was scored");
   print_out(flags.json ? score_json(*score, options).dump() + "\n" : shown_score(*score, options));
   std::fflush(stdout);
-  return score->complete() ? 0 : 1;
+  if (score->complete()) return 0;
+  return fail(Errc::stopped, "interrupted after {} of {} tokens", grouped(score->tokens), grouped(score->all_tokens));
 }
 
 }  // namespace
@@ -202,7 +200,7 @@ void add_perplexity_command(Command& program) {
       "in its window. (Where the config names no such token, a window starts with the token before it, and the first "
       "token of the text is neither scored nor counted.) Bits per byte can be compared between models of different "
       "tokenizers, perplexity per token and nats can't.\n"
-      "Ctrl-C ends it with the score of what was done so far, marked as incomplete, and exit code 1.");
+      "Ctrl-C ends it with the score of what was done so far, marked as incomplete, and exit code 130.");
   command.examples({"cachalot perplexity models/demo README.md",
                     "cachalot perplexity README.md --context 512 --limit 1000 --json",
                     "cachalot perplexity README.md --context 1064 --prompt 1000 --prefill replay",

@@ -42,7 +42,8 @@ Status plan(const PlanFlags& flags) {
   const std::int64_t most = files->config.max_seq_len;
   if (request.context > most)
     return fail(Errc::usage, "--context {}: the model's context has {} positions", request.context, most);
-  if (request.context == 0) request.context = most;
+  // What `cachalot run` asks for where nothing else is said: its tokens behind a prompt that fills a step.
+  if (request.context == 0) request.context = std::min(most, request.chunk + GenerateOptions{}.max_tokens);
   if (Status good = check_draft_count(flags.draft, files->config); !good) return good;
   request.drafts = flags.draft.wanted() && files->config.n_mtp_layers > 0;
   request.prefixes = asked_budget(flags.cache);
@@ -71,8 +72,9 @@ void add_plan_command(Command& program) {
                      "folder of the checkpoint, or its config.json by itself (default: the bundled model)");
   command.group("Model").choice("--numerics", flags->numerics, {"released", "f32"}, "released or f32").with_default();
   OptionGroup& work = command.group("Work");
-  work.whole("-c,--context", flags->request.context, 1, std::uint64_t{1} << 40,
-             "positions of a sequence (default: all the model has)");
+  work.whole(
+      "-c,--context", flags->request.context, 1, std::uint64_t{1} << 40,
+      "positions of a sequence, prompt and answer (default: a prompt of --chunk tokens and the 256 that `run` makes)");
   work.whole("--sequences", flags->request.sequences, 1, 1024, "how many run side by side").with_default();
   add_draft_flag(command, flags->draft);
   add_chunk_flag(command, flags->request.chunk);

@@ -38,6 +38,11 @@ TEST(PlanCommand, TellsEveryPartOfACheckpoint) {
   }
 }
 
+TEST(PlanCommand, WithoutAContextItCountsWhatARunAsksFor) {
+  EXPECT_EQ(number(json_of({mini_a().string(), "--chunk", "16"}), "context"), 16 + 256);
+  EXPECT_EQ(number(json_of({mini_a().string()}), "context"), 512);  // all the model has: more than a run would take
+}
+
 TEST(PlanCommand, WritesTheSameAsJson) {
   const Json plan = json_of({mini_a().string(), "--context", "300", "--chunk", "64", "--threads", "3"});
   EXPECT_TRUE(*plan.find("works")->as_bool());

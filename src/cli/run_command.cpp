@@ -43,6 +43,20 @@ struct RunFlags {
   GenerateOptions generate;
 };
 
+bool from_input(const RunFlags& flags) { return !flags.ids && (!flags.text || *flags.text == "-"); }
+
+// A prompt that is shown before what follows it: a long one by its end alone.
+std::string shown_prompt(const RunFlags& flags) {
+  constexpr std::size_t most = 400;
+  if (!flags.text || from_input(flags)) return {};
+  std::string_view text = *flags.text;
+  const std::size_t line = text.size() < 2 ? text.npos : text.rfind('\n', text.size() - 2);
+  if (line != text.npos) text.remove_prefix(line + 1);
+  if (text.size() > most) text.remove_prefix(text.size() - most);
+  while (!text.empty() && (text[0] & 0xC0) == 0x80) text.remove_prefix(1);  // begin with a whole character
+  return (text.size() < flags.text->size() ? "… " : "") + std::string(text);
+}
+
 // The prompt: ids as they are given; or BOS and the text, which comes from standard input where no argument gives it.
 Expected<std::vector<TokenId>> prompt_of(const RunFlags& flags, const LoadedModel& loaded) {
   std::vector<TokenId> prompt;
@@ -59,12 +73,16 @@ Expected<std::vector<TokenId>> prompt_of(const RunFlags& flags, const LoadedMode
     return prompt;
   }
   std::string text = flags.text.value_or("");
-  if (!flags.text) {
-    if (isatty(STDIN_FILENO) != 0)
+  if (from_input(flags)) {
+    if (!flags.text && isatty(STDIN_FILENO) != 0)
       return fail(Errc::usage, "nothing to continue: give a text, --ids, or a text on standard input");
     auto input = read_input();
     if (!input) return tl::unexpected(input.error());
     text = std::move(*input);
+  }
+  if (text.empty()) {
+    return fail(Errc::usage, "the prompt is empty: {}",
+                from_input(flags) ? "nothing came from standard input" : "give a text to continue, or --ids");
   }
   const std::int64_t bos = loaded.model.config().bos_token_id;
   if (!flags.no_bos && bos >= 0) prompt.push_back(TokenId{static_cast<std::int32_t>(bos)});
@@ -72,6 +90,16 @@ Expected<std::vector<TokenId>> prompt_of(const RunFlags& flags, const LoadedMode
   if (!ids) return tl::unexpected(ids.error());
   prompt.insert(prompt.end(), ids->begin(), ids->end());
   return prompt;
+}
+
+// What can be done about a prompt that the model's context can't hold, and about a context that memory can't.
+Status expect_room(std::int64_t prompt, const Model& model) {
+  const std::int64_t context = model.config().max_seq_len;
+  if (prompt <= context) return {};
+  return fail(Errc::range,
+              "the prompt has {} tokens, the model's context {} positions: shorten the text by about {} tokens "
+              "(`cachalot tokenize` counts them), or take a model with a longer context",
+              prompt, context, prompt - context + 1);
 }
 
 Json ids_json(std::span<const TokenId> ids) {
@@ -172,7 +200,7 @@ void print_choices(const RunFlags& flags, const Generation& result) {
   for (std::size_t c = 0; c < result.choices.size(); ++c) {
     const Completion& completion = result.choices[c];
     print_out(fmt::format("{}--- choice {}, ended by {} ---\n{}{}\n", c == 0 ? "" : "\n", c, name(completion.end),
-                          flags.text.value_or(""), completion.text));
+                          shown_prompt(flags), completion.text));
   }
 }
 
@@ -181,6 +209,8 @@ Expected<int> run(RunFlags& flags) {
   if (flags.stats) peak.emplace();
   if (Status good = settle_cache_folder(flags.cache, flags.model, flags.prefill.value()); !good)
     return tl::unexpected(good.error());
+  if (flags.cache.folder.empty() && !flags.cache.budget.empty())
+    return fail(Errc::usage, "--cache-budget works with --cache only: a run keeps states in a folder or not at all");
   // What is known before the tokenizer has seen the prompt; the rest is asked below.
   MemoryRequest request{.context = flags.generate.max_tokens + 1,
                         .sequences = flags.generate.choices + (flags.cache.folder.empty() ? 0 : 1),  // the snapshot
@@ -188,6 +218,10 @@ Expected<int> run(RunFlags& flags) {
   auto loaded = load_model(flags.model, request);
   if (!loaded) return tl::unexpected(loaded.error());
   const Model& model = loaded->model;
+  if (flags.generate.logprobs > model.config().vocab_size) {
+    return fail(Errc::usage, "--logprobs {}: the model has {} tokens to tell of", flags.generate.logprobs,
+                model.config().vocab_size);
+  }
   if (Status set = set_sampling(flags.sampling, model.config().vocab_size, flags.generate); !set)
     return tl::unexpected(set.error());
   DraftPlace drafts;
@@ -203,6 +237,7 @@ Expected<int> run(RunFlags& flags) {
   }
   auto prompt = prompt_of(flags, *loaded);
   if (!prompt) return tl::unexpected(prompt.error());
+  if (Status room = expect_room(std::ssize(*prompt), model); !room) return tl::unexpected(room.error());
   catch_interrupts();  // not before: while standard input is waited for, Ctrl-C ends the program at once
   if (const std::int64_t eos = model.config().eos_token_id; eos >= 0 && !flags.ignore_eos) {
     flags.generate.stop_tokens.push_back(TokenId{static_cast<std::int32_t>(eos)});
@@ -224,11 +259,11 @@ Expected<int> run(RunFlags& flags) {
     progress.show("prompt", done, total);
     if (done < total) return;
     progress.clear();
-    if (stream && flags.text) print_out(*flags.text);
+    if (stream) print_out(shown_prompt(flags));
   };
-  std::int64_t made = 0;
+  std::int64_t choices_made = 0;
   events.token = [&](const GeneratedToken&) {
-    if (flags.has_choices) progress.show("choices", ++made, flags.generate.choices * flags.generate.max_tokens);
+    if (flags.has_choices) progress.show("choices", ++choices_made, flags.generate.choices * flags.generate.max_tokens);
   };
   events.text = [&](std::int64_t, std::string_view piece) {
     if (!stream) return;
@@ -258,7 +293,13 @@ Expected<int> run(RunFlags& flags) {
   if (!result) return tl::unexpected(result.error());
   const bool stopped =
       std::ranges::any_of(result->choices, [](const Completion& c) { return c.end == EndReason::interrupted; });
-  return stopped ? 1 : 0;
+  if (!stopped || !interrupted()) return stopped ? 1 : 0;  // else nobody takes the output: finish_output() tells
+  const std::int64_t made = tokens_of(*result);
+  return fail(Errc::stopped, "{}",
+              made > 0 ? fmt::format("interrupted after {} of at most {} tokens", made,
+                                     flags.generate.choices * flags.generate.max_tokens)
+                       : fmt::format("interrupted after {} of the prompt's {} tokens",
+                                     result->cached_tokens + result->run_tokens, prompt->size()));
 }
 
 }  // namespace
@@ -266,13 +307,15 @@ Expected<int> run(RunFlags& flags) {
 void add_run_command(Command& program) {
   Command& command = program.add_command("run", "Continue a text");
   auto flags = std::make_shared<RunFlags>();
-  const Option& text = command.argument("text", flags->text, "what to continue (default: standard input)");
+  const Option& text = command.argument("text", flags->text, "what to continue; - or nothing: standard input");
   OptionGroup& prompt = command.group("Prompt");
-  prompt.text("--ids", flags->ids, "the prompt as token ids, 1,2,3, instead of a text; nothing is added to them")
-      .placeholder("ID,ID,...")
-      .excludes(text);
-  prompt.flag("--no-bos", flags->no_bos, "do not put the begin-of-sentence token before the text");
-  prompt.flag("--plain", flags->plain, "take the text as it is: <think> and its like do not become special tokens");
+  const Option& ids =
+      prompt.text("--ids", flags->ids, "the prompt as token ids, 1,2,3, instead of a text; nothing is added to them")
+          .placeholder("ID,ID,...")
+          .excludes(text);
+  prompt.flag("--no-bos", flags->no_bos, "do not put the begin-of-sentence token before the text").excludes(ids);
+  prompt.flag("--plain", flags->plain, "take the text as it is: <think> and its like do not become special tokens")
+      .excludes(ids);
   OptionGroup& output = command.group("Output");
   output
       .whole("-n,--max-tokens", flags->generate.max_tokens, 0, std::uint64_t{1} << 40, "make at most this many tokens")
@@ -290,6 +333,7 @@ void add_run_command(Command& program) {
   output.flag("--stats", flags->stats, "tell times and memory at the end");
   add_sampling_flags(command, flags->sampling);
   add_model_flags(command, flags->model);
+  add_index_keys_flag(command, flags->model.index_keys);
   add_draft_flag(command, flags->drafts);
   add_prefill_flag(command, flags->prefill);
   add_chunk_flag(command, flags->generate.chunk);

@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
+#include <iostream>
+#include <sstream>
 
 #include "base/json.h"
+#include "cli/terminal.h"
 #include "cli/test_command.h"
 
 namespace cachalot {
@@ -93,6 +97,69 @@ TEST(RunCommand, WrongValuesAreUsageErrorsThatNameTheOption) {
     EXPECT_EQ(ran.exit_code, 2) << option;
     EXPECT_NE(ran.error.find(option), std::string::npos) << ran.error;
   }
+}
+
+TEST(RunCommand, AnEmptyPromptIsAnError) {
+  const Ran ran = run({""});
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_NE(ran.error.find("the prompt is empty: give a text"), std::string::npos) << ran.error;
+  EXPECT_EQ(run({"--ids", ""}).exit_code, 2);
+}
+
+TEST(RunCommand, ADashReadsStandardInputAndNothingThereIsAnEmptyPrompt) {
+  const auto read = [](const std::string& input) {
+    std::istringstream text(input);
+    std::streambuf* const before = std::cin.rdbuf(text.rdbuf());
+    Ran ran = run({"-", "--max-tokens", "2", "--json", "--temperature", "0"});
+    std::cin.rdbuf(before);
+    return ran;
+  };
+  EXPECT_EQ(dump(json_of(read("Hello")), "prompt_ids"),
+            dump(json_of(run({"Hello", "--max-tokens", "2", "--json"})), "prompt_ids"));
+  const Ran empty = read("");
+  EXPECT_EQ(empty.exit_code, 2);
+  EXPECT_NE(empty.error.find("nothing came from standard input"), std::string::npos) << empty.error;
+}
+
+TEST(RunCommand, OfATextOfManyLinesOnlyTheLastIsShownAgain) {
+  const auto shown = [](const std::string& text) { return run({text, "--max-tokens", "0"}).out; };
+  EXPECT_EQ(shown("one line"), "one line\n");
+  EXPECT_EQ(shown("one\ntwo\nthree"), "… three\n");
+  EXPECT_EQ(shown("one\ntwo\n"), "… two\n\n");
+  EXPECT_EQ(shown(std::string(450, 'a').replace(49, 2, "é")), "… " + std::string(399, 'a') + "\n");
+}
+
+TEST(RunCommand, APromptBeyondTheContextSaysWhatCanBeDone) {
+  std::string ids = "3";
+  for (int i = 1; i < 520; ++i) ids += ",3";
+  const Ran ran = run({"--ids", ids});
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_NE(ran.error.find("the prompt has 520 tokens, the model's context 512 positions: shorten the text by about 9 "
+                           "tokens"),
+            std::string::npos)
+      << ran.error;
+}
+
+TEST(RunCommand, OptionsThatWouldHaveNoEffectAreRefused) {
+  for (const std::vector<std::string>& idle : {std::vector<std::string>{"--no-bos"}, {"--plain"}}) {
+    const Ran ran = run_with(idle);
+    EXPECT_EQ(ran.exit_code, 2);
+    EXPECT_NE(ran.error.find(idle[0] + " and --ids do not go together"), std::string::npos) << ran.error;
+  }
+  const Ran beyond = run_with({"--json", "--logprobs", "498"});
+  EXPECT_EQ(beyond.exit_code, 2);
+  EXPECT_NE(beyond.error.find("--logprobs 498: the model has 497 tokens"), std::string::npos) << beyond.error;
+  EXPECT_EQ(run_with({"--json", "--logprobs", "497"}).exit_code, 0);
+  EXPECT_EQ(run_with({"--cache-budget", "1GiB"}).exit_code, 2);
+}
+
+TEST(RunCommand, AnInterruptGives130AndSaysWhatWasDone) {
+  catch_interrupts();
+  std::raise(SIGINT);
+  const Ran ran = run_with({});
+  await_interrupt();  // the flag is as new
+  EXPECT_EQ(ran.exit_code, 130);
+  EXPECT_NE(ran.error.find("cachalot: interrupted after 0 of the prompt's 3 tokens"), std::string::npos) << ran.error;
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <iterator>
 
@@ -22,17 +23,17 @@ constexpr double seconds_between_lines = 5;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-std::atomic<bool> stop{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may set it");
+std::atomic<int> stop{0};  // the signal
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may set it");
 
 void on_signal(int number) {
-  stop = true;
+  stop = number;
   std::signal(number, SIG_DFL);
 }
 
 }  // namespace
 
-Progress::Progress() : terminal_(isatty(STDERR_FILENO) != 0), last_line_(now()) {}
+Progress::Progress() : terminal_(takes_escapes(STDERR_FILENO)), last_line_(now()) {}
 
 void Progress::show(std::string_view text) {
   if (!terminal_) return;
@@ -99,18 +100,28 @@ void catch_interrupts() {
   std::signal(SIGTERM, on_signal);
 }
 
-bool interrupted() { return stop; }
+bool interrupted() { return stop != 0; }
 
 void await_interrupt() {
-  stop = false;
+  stop = 0;
   std::signal(SIGINT, on_signal);
+}
+
+int interrupt_exit_code() { return 128 + (stop == 0 ? SIGINT : stop.load()); }
+
+bool takes_escapes(int stream) {
+  const auto says = [](const char* variable) {
+    const char* value = std::getenv(variable);
+    return std::string_view(value == nullptr ? "" : value);
+  };
+  return isatty(stream) != 0 && says("NO_COLOR").empty() && says("TERM") != "dumb" && !says("TERM").empty();
 }
 
 void report_file_limits() { std::signal(SIGXFSZ, SIG_IGN); }
 
 int report(const Error& error) {
   print_error(fmt::format("cachalot: {}\n", error.message));
-  return error.code == Errc::usage ? 2 : 1;
+  return error.code == Errc::usage ? 2 : error.code == Errc::stopped ? interrupt_exit_code() : 1;
 }
 
 }  // namespace cachalot

@@ -50,6 +50,12 @@ void open_standard_streams();
 // it at once.
 void catch_interrupts();
 bool interrupted();
+// As a shell has it: 130 for Ctrl-C, 143 for SIGTERM.
+int interrupt_exit_code();
+
+// Whether a stream is a terminal that knows escape sequences (TERM is neither dumb nor missing) and may show them
+// (NO_COLOR is not set).
+bool takes_escapes(int stream);
 
 // For work that goes on after an interrupt: the flag is as new, the next Ctrl-C sets it, and one more ends the program.
 // SIGTERM ends it as ever.
@@ -58,7 +64,7 @@ void await_interrupt();
 // From here on a file that may grow no further (`ulimit -f`) is an error to tell, not the end of the program.
 void report_file_limits();
 
-// Prints "cachalot: …" and gives the exit code: 2 for usage, else 1.
+// Prints "cachalot: …" and gives the exit code: 2 for usage, interrupt_exit_code() for Errc::stopped, else 1.
 int report(const Error& error);
 
 }  // namespace cachalot

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "base/test_folder.h"
+#include "cli/terminal.h"
 #include "cli/test_command.h"
 
 namespace cachalot {
@@ -66,9 +69,12 @@ TEST(VerifyCommand, FolderThatIsNotThereGivesOneAndItsName) {
 }
 
 TEST(VerifyCommand, UsageThatCantBeMeantGivesTwo) {
-  EXPECT_EQ(run("").first, 2);
-  EXPECT_EQ(run("--values").first, 2);
-  EXPECT_EQ(run("--golden x").first, 2);
+  const std::string model = golden + "/mini-a";
+  for (const char* idle : {"--strict", "-v", "--backend cpu", "--simd portable", "--threads 2", "--numerics f32"})
+    EXPECT_EQ(run(model + " " + idle).first, 2) << idle;  // nothing is compared, nothing is computed
+  EXPECT_EQ(run("--ops x --threads 2").first, 2);
+  EXPECT_EQ(run("--ops x --numerics f32").first, 2);
+  EXPECT_EQ(run(model + " --model " + model).first, 2);
   EXPECT_EQ(run(golden + "/mini-a --numerics half").first, 2);
   EXPECT_EQ(run(golden + "/mini-a --no-such-option").first, 2);
   EXPECT_EQ(run("--ops x --backend abacus").first, 2);
@@ -76,6 +82,29 @@ TEST(VerifyCommand, UsageThatCantBeMeantGivesTwo) {
   EXPECT_EQ(run("--ops x --threads 0").first, 2);
   EXPECT_EQ(run("--ops x --backend cpu --reference-op abacus").first, 2);
   EXPECT_EQ(run("--ops x --reference-op rope").first, 2);  // of which backend?
+}
+
+TEST(VerifyCommand, WithoutAModelTheUsualOneIsMeant) {
+  ::setenv("CACHALOT_MODEL", (golden + "/mini-a").c_str(), 1);
+  for (const char* arguments : {"", "--values"}) {
+    const auto [code, out] = run(arguments);
+    EXPECT_EQ(code, 0) << out;
+    EXPECT_TRUE(out.starts_with("model: " + golden + "/mini-a\n")) << out;
+  }
+  EXPECT_EQ(run("--ops " + golden + "/ops-a").second.find("model: "), std::string::npos);
+  ::unsetenv("CACHALOT_MODEL");
+  EXPECT_EQ(run("--model " + golden + "/mini-a").first, 0);
+}
+
+TEST(VerifyCommand, AnInterruptGives130AndSaysWhatWasDone) {
+  for (const std::string& arguments : {"--ops " + golden + "/ops-a", golden + "/mini-a --values"}) {
+    catch_interrupts();
+    std::raise(SIGINT);
+    const auto [code, out] = run(arguments);
+    await_interrupt();  // the flag is as new
+    EXPECT_EQ(code, 130) << out;
+    EXPECT_NE(out.find("verify: interrupted after 0 "), std::string::npos) << out;
+  }
 }
 
 TEST(VerifyCommand, HelpHasExamples) {

@@ -48,7 +48,7 @@ Expected<LoadedModel> load_model(const std::filesystem::path& directory, const M
   tell("binding the weights");
   auto model = Model::load(std::move(*checkpoint), std::move(classes.class_of), classes.classes, options);
   if (!model) return tl::unexpected(model.error());
-  std::vector<TokenId> reserved = reserved_tokens(*tokenizer, model->config().vocab_size);
+  std::vector<TokenId> reserved = reserved_tokens(*tokenizer, model->config());
   return LoadedModel{std::move(*files), std::move(*tokenizer), std::move(*model), std::move(reserved),
                      std::move(warnings)};
 }

@@ -19,11 +19,12 @@ bool is_reserved(std::string_view content) {
 
 }  // namespace
 
-std::vector<TokenId> reserved_tokens(const Tokenizer& tokenizer, std::int64_t vocab) {
+std::vector<TokenId> reserved_tokens(const Tokenizer& tokenizer, const Config& config) {
   std::vector<TokenId> reserved;
-  for (std::int64_t i = 0; i < vocab; ++i) {
+  for (std::int64_t i = 0; i < config.vocab_size; ++i) {
     const auto id = TokenId{static_cast<std::int32_t>(i)};
-    if (!tokenizer.contains(id) ||
+    const bool begins_or_pads = i != config.eos_token_id && (i == config.bos_token_id || i == config.pad_token_id);
+    if (begins_or_pads || !tokenizer.contains(id) ||
         (is_reserved(tokenizer.spelling(id)) && tokenizer.id_of(tokenizer.spelling(id)) == id))
       reserved.push_back(id);
   }

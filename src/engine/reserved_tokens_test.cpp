@@ -19,9 +19,15 @@ Tokenizer load(const std::string& path) {
   return std::move(*tokenizer);
 }
 
-std::vector<std::int32_t> reserved(const Tokenizer& tokenizer, std::int64_t vocab) {
+Config config_of(std::int64_t vocab) {
+  Config config;
+  config.vocab_size = vocab;
+  return config;
+}
+
+std::vector<std::int32_t> reserved(const Tokenizer& tokenizer, const Config& config) {
   std::vector<std::int32_t> ids;
-  for (const TokenId id : reserved_tokens(tokenizer, vocab)) ids.push_back(raw(id));
+  for (const TokenId id : reserved_tokens(tokenizer, config)) ids.push_back(raw(id));
   return ids;
 }
 
@@ -35,9 +41,9 @@ TEST(ReservedTokens, OfTheReleasedTokenizerAreThoseThatTheSpecificationLists) {
   add(128847, 129270);
   add(129279, 129279);
   const Tokenizer released = load(CACHALOT_BUILD_DIR "/golden/released_tokenizer");
-  EXPECT_EQ(reserved(released, 129280), want);
+  EXPECT_EQ(reserved(released, config_of(129280)), want);
   // An answer may use what the chat format and its markup are made of.
-  const auto ids = reserved_tokens(released, 129280);
+  const auto ids = reserved_tokens(released, config_of(129280));
   for (const char* content :
        {"<｜end▁of▁sentence｜>", "<think>", "</think>", "｜DSML｜", "<｜System｜>", "<｜ref｜>", "<｜/box｜>"}) {
     const auto id = released.id_of(content);
@@ -48,9 +54,9 @@ TEST(ReservedTokens, OfTheReleasedTokenizerAreThoseThatTheSpecificationLists) {
 
 TEST(ReservedTokens, GoByContentSoOtherIdsAreFoundAsWell) {
   const Tokenizer prototype = load(CACHALOT_TEST_DATA "/../../models/prototype");
-  EXPECT_EQ(reserved(prototype, 2560), (std::vector<std::int32_t>{2559}));  // <｜deepseek_image｜>
+  EXPECT_EQ(reserved(prototype, config_of(2560)), (std::vector<std::int32_t>{2559}));  // <｜deepseek_image｜>
   const Tokenizer mini = load(CACHALOT_BUILD_DIR "/golden/mini-a");
-  EXPECT_EQ(reserved(mini, 497), (std::vector<std::int32_t>{494}));
+  EXPECT_EQ(reserved(mini, config_of(497)), (std::vector<std::int32_t>{494}));
 
   std::ifstream file(CACHALOT_BUILD_DIR "/golden/mini-a/tokenizer.json");
   std::string json(std::istreambuf_iterator<char>(file), {});
@@ -59,14 +65,26 @@ TEST(ReservedTokens, GoByContentSoOtherIdsAreFoundAsWell) {
     json.replace(at, noise.size(), "<|place_holder_mm_span_7|>");
   const auto edited = Tokenizer::parse(json, "edited");
   ASSERT_TRUE(edited.has_value()) << edited.error().message;
-  EXPECT_EQ(reserved(*edited, 497), (std::vector<std::int32_t>{494, 496}));
+  EXPECT_EQ(reserved(*edited, config_of(497)), (std::vector<std::int32_t>{494, 496}));
 }
 
 TEST(ReservedTokens, RowsOfTheHeadWithoutATokenAreReserved) {
   const Tokenizer mini = load(CACHALOT_BUILD_DIR "/golden/mini-a");
-  EXPECT_EQ(reserved(mini, 500), (std::vector<std::int32_t>{494, 497, 498, 499}));
-  EXPECT_EQ(reserved(mini, 494), (std::vector<std::int32_t>{})) << "a row that is shorter has none of the others";
-  EXPECT_EQ(reserved(mini, 0), (std::vector<std::int32_t>{}));
+  EXPECT_EQ(reserved(mini, config_of(500)), (std::vector<std::int32_t>{494, 497, 498, 499}));
+  EXPECT_EQ(reserved(mini, config_of(494)), (std::vector<std::int32_t>{}))
+      << "a row that is shorter has none of the others";
+  EXPECT_EQ(reserved(mini, config_of(0)), (std::vector<std::int32_t>{}));
+}
+
+TEST(ReservedTokens, ATextNeitherBeginsNorIsPaddedInTheMiddle) {
+  const Tokenizer mini = load(CACHALOT_BUILD_DIR "/golden/mini-a");
+  Config config = config_of(497);
+  config.bos_token_id = 0;
+  config.eos_token_id = 1;
+  config.pad_token_id = 2;
+  EXPECT_EQ(reserved(mini, config), (std::vector<std::int32_t>{0, 2, 494}));
+  config.pad_token_id = 1;  // some models pad with the token that ends a text
+  EXPECT_EQ(reserved(mini, config), (std::vector<std::int32_t>{0, 494}));
 }
 
 }  // namespace

@@ -59,6 +59,10 @@ class CaseReport {
 struct ReportOptions {
   bool verbose = false;  // a line a tensor
   bool strict = false;   // `not run` fails too
+  // Asked before every case: true leaves out those that are still to come.
+  std::function<bool()> stopped = [] { return false; };
+  // Told which case comes, "" when it is over.
+  std::function<void(std::string_view)> progress = [](std::string_view) {};
 };
 
 // Counts cases and prints them as they come.
@@ -70,6 +74,8 @@ class Report {
 
   void add(const CaseReport& report);
   void note(std::string_view line) { print_(line); }
+  bool stopped() const { return options_.stopped(); }
+  void progress(std::string_view at) const { options_.progress(at); }
   // The summary line. True when at least one case ran and nothing failed.
   bool finish();
 

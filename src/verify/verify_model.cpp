@@ -53,6 +53,7 @@ void run_manifest(const std::filesystem::path& golden, std::span<const ManifestE
   for (const Numerics n : options.numerics) witnesses.emplace(n, read_witness(golden, manifest, n, models));
   std::set<std::string> listed;
   for (const ManifestEntry& entry : manifest) {
+    if (report.stopped()) return;
     listed.insert(entry.file);
     const auto witness = witnesses.find(entry.numerics);
     if (witness == witnesses.end()) continue;
@@ -104,6 +105,7 @@ Status verify_model(const std::filesystem::path& model, const std::filesystem::p
                 golden.string());
   }
   for (const Numerics n : options.numerics) {
+    if (report.stopped()) break;
     CaseReport one(fmt::format("text_{}", name(n)));
     options.progress(one.name());
     if (Status done = verify_trained(file_of(n), n, models, one); !done) one.fail("case", done.error().message);

@@ -56,12 +56,16 @@ Status verify_ops(const std::filesystem::path& folder, std::span<const Backend* 
   }
   if (error) return fail(Errc::io, "{}: {}", folder.string(), error.message());
   std::ranges::sort(files);
+  std::size_t done = 0;
   for (const std::filesystem::path& path : files) {
+    if (report.stopped()) break;
+    report.progress(fmt::format("{} ({} of {})", path.stem().string(), ++done, files.size()));
     const std::string name = path.stem().string();
     const auto family = family_of(name);
     if (path.extension() != ".safetensors" || !family) {
       CaseReport unknown(path.filename().string());
       unknown.fail("file", "not run: no operator case is named so");
+      report.progress("");
       report.add(unknown);
       continue;
     }
@@ -69,6 +73,7 @@ Status verify_ops(const std::filesystem::path& folder, std::span<const Backend* 
       const bool shared = !family->per_backend;
       CaseReport one(fmt::format("{} {}", shared ? "shared" : backend->name, name));
       run_file(path, name, *family, *backend, one);
+      report.progress("");
       report.add(one);
       if (shared) break;
     }

@@ -103,13 +103,16 @@ Expected<StructureFacts> verify_structure(const std::filesystem::path& model) {
 }
 
 ValueFacts verify_values(const Checkpoint& checkpoint,
-                         const std::function<void(std::int64_t, std::int64_t)>& progress) {
+                         const std::function<bool(std::int64_t, std::int64_t)>& progress) {
   const std::vector<ExpectedTensor> expected = expected_tensors(checkpoint.config());
   std::map<std::string_view, const ExpectedTensor*> by_name;
   for (const ExpectedTensor& e : expected) by_name.emplace(e.name, &e);
   ValueFacts facts;
   for (const TensorInfo& info : checkpoint.tensors()) {
-    progress(facts.bytes, checkpoint.bytes());
+    if (!progress(facts.bytes, checkpoint.bytes())) {
+      facts.stopped = true;
+      break;
+    }
     ++facts.tensors;
     facts.bytes += info.bytes;
     if (!info.dtype) {

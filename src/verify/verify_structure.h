@@ -27,11 +27,13 @@ Expected<StructureFacts> verify_structure(const std::filesystem::path& model);
 struct ValueFacts {
   std::int64_t tensors = 0;
   std::int64_t bytes = 0;
+  bool stopped = false;               // before all was read
   std::vector<std::string> problems;  // a tensor each: what it holds that no weight may be
 };
 
-// Reads every byte: decoded values must be finite, e4m3 and ue8m0 codes no NaN. `progress` gets bytes done and in all.
+// Reads every byte: decoded values must be finite, e4m3 and ue8m0 codes no NaN. `progress` gets bytes done and in all;
+// once it returns false nothing more is read.
 ValueFacts verify_values(const Checkpoint& checkpoint,
-                         const std::function<void(std::int64_t done, std::int64_t total)>& progress);
+                         const std::function<bool(std::int64_t done, std::int64_t total)>& progress);
 
 }  // namespace cachalot
