@@ -12,7 +12,9 @@
 #include "base/byte_text.h"
 #include "base/json.h"
 #include "cli/cache_options.h"
+#include "cli/help_text.h"
 #include "cli/terminal.h"
+#include "cli/text_table.h"
 #include "kv/stored_snapshots.h"
 
 namespace cachalot {
@@ -50,7 +52,8 @@ Expected<int> list(const CacheCommandFlags& flags) {
   const auto now = std::filesystem::file_time_type::clock::now();
   std::int64_t bytes = 0, good = 0;
   Json entries = Json::array();
-  std::string lines;
+  TextTable table({{"model"}, {"size", true}, {"last used", true}, {"tokens", true}, {"kind"}, {"run by"}});
+  std::string damaged;
   for (const StoredSnapshot& s : *all) {
     const std::int64_t age =
         std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::seconds>(now - s.last_use).count());
@@ -61,20 +64,20 @@ Expected<int> list(const CacheCommandFlags& flags) {
                                {"bytes", s.bytes},
                                {"age_seconds", age},
                                {"readable", header.has_value()}});
-    std::string what;
     if (header) {
       entry.set("tokens", header->numbers.length);
       entry.set("kind", name(header->kind));
       entry.set("model", header->key.model);
       entry.set("fingerprint", header->key.fingerprint);
       entry.set("mode", header->key.mode);
-      what = fmt::format("{:>9} tokens  {:<6}  {} {}  {}", header->numbers.length, name(header->kind),
-                         header->key.model, header->key.fingerprint.substr(0, 8), header->key.mode);
+      table.row({fmt::format("{} {}", header->key.model, header->key.fingerprint.substr(0, 8)), byte_text(s.bytes),
+                 fmt::format("{} ago", age_text(age)), std::to_string(header->numbers.length), name(header->kind),
+                 header->key.mode});
     } else {
       entry.set("error", header.error().message);
-      what = fmt::format("can't be read: {}", header.error().message);
+      damaged +=
+          fmt::format("can't be read: {} ({}, {} ago)\n", header.error().message, byte_text(s.bytes), age_text(age));
     }
-    lines += fmt::format("{:>10}  {:>6}  {}\n", byte_text(s.bytes), age_text(age), what);
     entries.push_back(std::move(entry));
   }
   const std::int64_t count = std::ssize(*all);
@@ -88,6 +91,8 @@ Expected<int> list(const CacheCommandFlags& flags) {
                                    {"unfinished_bytes", unfinished->bytes}});
     print_out(out.dump() + "\n");
   } else {
+    std::string lines = good > 0 ? table.text(table_columns()) + '\n' : "";
+    lines += damaged;
     lines += fmt::format("{}, {} in all, {} of them readable\n", snapshots_text(count), byte_text(bytes), good);
     if (unfinished->files > 0)
       lines += fmt::format("and {} not finished, {}\n", unfinished->files, byte_text(unfinished->bytes));

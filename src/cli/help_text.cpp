@@ -9,17 +9,20 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
+#include <iterator>
+#include <limits>
 #include <vector>
 
 namespace cachalot {
 namespace {
 
+int terminal_columns() {  // 0 where standard output is no terminal, or one that does not say
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 constexpr char no_break = '\x1f';  // shown as a space at which no line ends
 constexpr int indent_of_name = 2, indent_of_help = 28, narrowest_with_two_columns = 76;
-
-int shown_width(std::string_view text) {  // every character counts as one column wide
-  return static_cast<int>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
-}
 
 // A name and what is said of it: side by side where there is room, else one below the other.
 std::string entry(std::string_view label, std::string_view help, int columns) {
@@ -161,10 +164,17 @@ std::string help_text(const Command& command, int columns) {
   return text;
 }
 
+int shown_width(std::string_view text) {
+  return static_cast<int>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+int table_columns() {
+  const int columns = terminal_columns();
+  return columns > 0 ? columns : std::numeric_limits<int>::max();
+}
+
 int help_columns() {
-  int columns = 0;
-  winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
+  int columns = terminal_columns();
   if (const char* said_so = std::getenv("COLUMNS"); columns == 0 && said_so != nullptr) {
     const std::string_view digits = said_so;
     std::from_chars(digits.data(), digits.data() + digits.size(), columns);

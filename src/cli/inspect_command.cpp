@@ -10,6 +10,7 @@
 #include "base/mapped_file.h"
 #include "cli/backend_table.h"
 #include "cli/default_model.h"
+#include "cli/help_text.h"
 #include "cli/inspect_report.h"
 #include "cli/model_options.h"
 #include "cli/state_report.h"
@@ -44,7 +45,7 @@ int print_state(const InspectFlags& flags) {
                                             config.max_seq_len)});
   }
   const std::int64_t positions = flags.context > 0 ? flags.context : config.max_seq_len;
-  print_out(flags.json ? state_json(config, positions).dump() + "\n" : state_text(config, positions));
+  print_out(flags.json ? state_json(config, positions).dump() + "\n" : state_text(config, positions, table_columns()));
   return 0;
 }
 
@@ -57,7 +58,8 @@ int inspect_model(const InspectFlags& flags) {
   if (flags.json) {
     print_out(inspection_json(inspect(*checkpoint), flags.tensors).dump() + "\n");
   } else {
-    print_out(flags.tensors ? tensor_list_text(*checkpoint) : inspection_text(inspect(*checkpoint)));
+    print_out(flags.tensors ? tensor_list_text(*checkpoint, table_columns())
+                            : inspection_text(inspect(*checkpoint), table_columns()));
   }
   std::fflush(stdout);
   // Told last: what is there was shown all the same.

@@ -7,9 +7,13 @@
 #include <unordered_map>
 
 #include "base/byte_text.h"
+#include "cli/help_text.h"
+#include "cli/text_table.h"
 
 namespace cachalot {
 namespace {
+
+constexpr int widest = 120;  // of lines that are read as text
 
 std::vector<std::string> roles_of(const Config& config, std::int64_t layer) {
   std::vector<std::string> roles;
@@ -62,37 +66,43 @@ std::string formats_text(const Inspection::PartRow& part) {
   return text;
 }
 
-std::string summary_text(const Checkpoint& checkpoint) {
+std::string summary_text(const Checkpoint& checkpoint, int columns) {
   const Config& c = checkpoint.config();
   const char* spelling = checkpoint.loaded_config().flat ? "flat" : "nested";
   std::string out = fmt::format("{}: {} tensors, {}, in {} file{} ({} config)\n", checkpoint.directory().string(),
                                 checkpoint.tensors().size(), byte_text(checkpoint.bytes()), checkpoint.shards().size(),
                                 checkpoint.shards().size() == 1 ? "" : "s", spelling);
-  out += fmt::format("  model        dim {}, vocabulary {}, {} layers, up to {} positions, {} residual copies\n", c.dim,
-                     c.vocab_size, c.n_layers, c.max_seq_len, c.hc_mult);
-  out += fmt::format("  attention    {} heads x {} (rope {}), q_lora {}, o_lora {} in {} groups, window {}\n",
-                     c.n_heads, c.head_dim, c.rope_head_dim, c.q_lora_rank, c.o_lora_rank, c.o_groups, c.window_size);
-  out += fmt::format("  index        {} heads x {}, top {}", c.index_n_heads, c.index_head_dim, c.index_topk);
-  if (c.candidate_source_layer >= 0) {
-    out += fmt::format(", candidates: top {} blocks of {}", c.candidate_topk_blocks, c.candidate_block_size);
-  }
-  out += fmt::format("\n  experts      {} of {} and one shared, inter {}\n", c.n_activated_experts, c.n_routed_experts,
-                     c.moe_inter_dim);
+  out = wrapped(out, std::min(columns, widest), 0);
+  const auto line = [&](std::string_view what, const std::string& text) {
+    constexpr int indent = 15;
+    std::string lines = wrapped(text, std::min(columns, widest), indent);
+    out += lines.replace(0, indent, fmt::format("  {:<{}}", what, indent - 2));
+  };
+  line("model", fmt::format("dim {}, vocabulary {}, {} layers, up to {} positions, {} residual copies", c.dim,
+                            c.vocab_size, c.n_layers, c.max_seq_len, c.hc_mult));
+  line("attention", fmt::format("{} heads x {} (rope {}), q_lora {}, o_lora {} in {} groups, window {}", c.n_heads,
+                                c.head_dim, c.rope_head_dim, c.q_lora_rank, c.o_lora_rank, c.o_groups, c.window_size));
+  line("index",
+       fmt::format("{} heads x {}, top {}{}", c.index_n_heads, c.index_head_dim, c.index_topk,
+                   c.candidate_source_layer < 0 ? ""
+                                                : fmt::format(", candidates: top {} blocks of {}",
+                                                              c.candidate_topk_blocks, c.candidate_block_size)));
+  line("experts",
+       fmt::format("{} of {} and one shared, inter {}", c.n_activated_experts, c.n_routed_experts, c.moe_inter_dim));
   if (!c.engram_layer_ids.empty()) {
-    out += fmt::format("  engram       {} columns x {}, rows {}\n", c.engram_columns(), c.engram_head_dim,
-                       fmt::join(c.engram_num_embeddings, " and "));
+    line("engram", fmt::format("{} columns x {}, rows {}", c.engram_columns(), c.engram_head_dim,
+                               fmt::join(c.engram_num_embeddings, " and ")));
   }
   if (c.n_mtp_layers > 0) {
-    out +=
-        fmt::format("  drafts       {} stages, blocks of {}, {} of {} experts, Markov rank {}\n", c.n_mtp_layers,
-                    c.dspark_block_size, c.dspark_n_activated_experts, c.dspark_n_routed_experts, c.dspark_markov_rank);
+    line("drafts",
+         fmt::format("{} stages, blocks of {}, {} of {} experts, Markov rank {}", c.n_mtp_layers, c.dspark_block_size,
+                     c.dspark_n_activated_experts, c.dspark_n_routed_experts, c.dspark_markov_rank));
   }
-  if (checkpoint.copied_bytes() > 0) {
-    out += fmt::format("  not aligned  {} of tensors, copied into memory\n", byte_text(checkpoint.copied_bytes()));
-  }
+  if (checkpoint.copied_bytes() > 0)
+    line("not aligned", fmt::format("{} of tensors, copied into memory", byte_text(checkpoint.copied_bytes())));
   if (c.vision) {
-    out += fmt::format("  vision       {} blocks, dim {}, {} heads, inter {}, patch {}\n", c.vision->n_layers,
-                       c.vision->dim, c.vision->n_heads, c.vision->inter_dim, c.vision->patch_size);
+    line("vision", fmt::format("{} blocks, dim {}, {} heads, inter {}, patch {}", c.vision->n_layers, c.vision->dim,
+                               c.vision->n_heads, c.vision->inter_dim, c.vision->patch_size));
   }
   return out;
 }
@@ -141,43 +151,39 @@ Inspection inspect(const Checkpoint& checkpoint) {
   return result;
 }
 
-std::string inspection_text(const Inspection& inspection) {
+std::string inspection_text(const Inspection& inspection, int columns) {
   const auto source = [](std::int64_t layer) { return layer < 0 ? std::string("-") : fmt::format("{}", layer); };
-  std::string out = summary_text(inspection.checkpoint);
-  out += fmt::format("\n{:<48} {:<8} {:<20} {:>7} {:>12}\n", "tensors", "type", "shape", "count", "bytes");
-  for (const auto& kind : inspection.kinds) {
-    out += fmt::format("{:<48} {:<8} {:<20} {:>7} {:>12}\n", kind.name, kind.dtype, shape_text(kind.shape), kind.count,
-                       byte_text(kind.bytes));
-  }
-  out += fmt::format("\n{:<10} {:>5} {:>8} {:>10} {:>12}  {}\n", "layer", "ratio", "KV from", "index from", "bytes",
-                     "roles");
+  std::string out = summary_text(inspection.checkpoint, columns);
+  TextTable kinds({{"tensors"}, {"type"}, {"shape"}, {"count", true}, {"size", true}});
+  for (const auto& kind : inspection.kinds)
+    kinds.row({kind.name, kind.dtype, shape_text(kind.shape), std::to_string(kind.count), byte_text(kind.bytes)});
+  TextTable layers({{"layer"}, {"ratio", true}, {"KV from", true}, {"index from", true}, {"size", true}, {"roles"}});
   for (const auto& layer : inspection.layers) {
-    out += fmt::format("{:<10} {:>5} {:>8} {:>10} {:>12}  {}\n", layer.name, layer.ratio, source(layer.kv_source),
-                       source(layer.index_source), byte_text(layer.bytes),
-                       layer.roles.empty() ? "-" : fmt::format("{}", fmt::join(layer.roles, ", ")));
+    layers.row({layer.name, std::to_string(layer.ratio), source(layer.kv_source), source(layer.index_source),
+                byte_text(layer.bytes), layer.roles.empty() ? "-" : fmt::format("{}", fmt::join(layer.roles, ", "))});
   }
-  out += fmt::format("\n{:<20} {:>8} {:>12} {:>6}  {}\n", "part", "tensors", "bytes", "share", "types");
+  TextTable parts({{"part"}, {"tensors", true}, {"size", true}, {"share", true}, {"types"}});
   const auto row = [&](const char* name, const Inspection::PartRow& part) {
     if (part.tensors == 0) return;
     const double share = 100.0 * static_cast<double>(part.bytes) /
                          static_cast<double>(std::max<std::int64_t>(inspection.checkpoint.bytes(), 1));
-    out += fmt::format("{:<20} {:>8} {:>12} {:>5.1f}%  {}\n", name, part.tensors, byte_text(part.bytes), share,
-                       formats_text(part));
+    parts.row(
+        {name, std::to_string(part.tensors), byte_text(part.bytes), fmt::format("{:.1f}%", share), formats_text(part)});
   };
   for (std::size_t i = 0; i < part_count; ++i) row(name(static_cast<Part>(i)), inspection.parts[i]);
   row("not used", inspection.unused);
-  out += fmt::format("{:<20} {:>8} {:>12}\n", "total", inspection.checkpoint.tensors().size(),
-                     byte_text(inspection.checkpoint.bytes()));
-  return out;
+  parts.row({"total", std::to_string(inspection.checkpoint.tensors().size()), byte_text(inspection.checkpoint.bytes()),
+             "", ""});
+  return fmt::format("{}\n{}\n{}\n{}", out, kinds.text(columns), layers.text(columns), parts.text(columns));
 }
 
-std::string tensor_list_text(const Checkpoint& checkpoint) {
-  std::string out;
+std::string tensor_list_text(const Checkpoint& checkpoint, int columns) {
+  TextTable table({{"tensor"}, {"type"}, {"shape"}, {"bytes", true}, {"file"}});
   for (const TensorInfo& tensor : checkpoint.tensors()) {
-    out += fmt::format("{:<52} {:<8} {:<20} {:>14} {}\n", tensor.name, tensor.dtype_text, shape_text(tensor.shape),
-                       tensor.bytes, std::filesystem::path(tensor.file).filename().string());
+    table.row({tensor.name, tensor.dtype_text, shape_text(tensor.shape), std::to_string(tensor.bytes),
+               std::filesystem::path(tensor.file).filename().string()});
   }
-  return out;
+  return table.text(columns);
 }
 
 Json inspection_json(const Inspection& inspection, bool tensors) {

@@ -46,8 +46,8 @@ struct Inspection {
 // what is there is counted.
 Inspection inspect(const Checkpoint& checkpoint);
 
-std::string inspection_text(const Inspection& inspection);
-std::string tensor_list_text(const Checkpoint& checkpoint);  // --tensors: one line each
+std::string inspection_text(const Inspection& inspection, int columns);
+std::string tensor_list_text(const Checkpoint& checkpoint, int columns);  // --tensors: one line each
 Json inspection_json(const Inspection& inspection, bool tensors);
 
 }  // namespace cachalot

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/byte_text.h"
+#include "cli/help_text.h"
+#include "cli/text_table.h"
 #include "kv/state_bytes.h"
 #include "model/model.h"
 
@@ -32,22 +34,23 @@ std::vector<PartOfState> parts_of(const StateShape& shape, const StateBytes& byt
 
 }  // namespace
 
-std::string state_text(const Config& config, std::int64_t positions) {
+std::string state_text(const Config& config, std::int64_t positions, int columns) {
   const StateShape shape = state_shape_of(config);
   const StateBytes bytes = state_bytes(shape, positions);
   const TokenBytes token = token_bytes(shape);
-  std::string out = fmt::format("one sequence at {} of {} positions: {}\n\n{:<20} {:>6} {:>12} {:>14}\n", positions,
-                                config.max_seq_len, byte_text(bytes.all()), "state", "owners", "bytes/token", "bytes");
+  TextTable table({{"state"}, {"owners", true}, {"bytes a token", true}, {"size", true}});
   for (const PartOfState& part : parts_of(shape, bytes, token)) {
-    out += fmt::format("{:<20} {:>6} {:>12} {:>14}\n", part.name, part.owners,
-                       part.per_token > 0 ? fmt::format("{:.6g}", part.per_token) : "fixed", part.bytes);
+    table.row({part.name, std::to_string(part.owners),
+               part.per_token > 0 ? fmt::format("{:.6g}", part.per_token) : "fixed", byte_text(part.bytes)});
   }
-  out += fmt::format("{:<20} {:>6} {:>12} {:>14}\n", "fixed", "", "", bytes.fixed());
-  out += fmt::format("{:<20} {:>6} {:>12} {:>14}\n", "in pages", "", fmt::format("{:.6g}", token.all()), bytes.pages());
-  out += fmt::format("{:<20} {:>6} {:>12} {:>14}\n", "all", "", "", bytes.all());
-  out += fmt::format("\na ring has {} positions, window {} + slack {}; a page has {} tokens\n", shape.ring_slots(),
-                     shape.window, shape.slack, shape.page_tokens);
-  return out;
+  table.row({"fixed", "", "", byte_text(bytes.fixed())});
+  table.row({"in pages", "", fmt::format("{:.6g}", token.all()), byte_text(bytes.pages())});
+  table.row({"all", "", "", byte_text(bytes.all())});
+  return fmt::format("one sequence at {} of {} positions: {}\n\n{}\n{}", positions, config.max_seq_len,
+                     byte_text(bytes.all()), table.text(columns),
+                     wrapped(fmt::format("a ring has {} positions, window {} + slack {}; a page has {} tokens",
+                                         shape.ring_slots(), shape.window, shape.slack, shape.page_tokens),
+                             std::min(columns, 120), 0));
 }
 
 Json state_json(const Config& config, std::int64_t positions) {

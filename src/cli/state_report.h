@@ -11,7 +11,7 @@
 namespace cachalot {
 
 // `positions`: how long the sequence is.
-std::string state_text(const Config& config, std::int64_t positions);
+std::string state_text(const Config& config, std::int64_t positions, int columns);
 Json state_json(const Config& config, std::int64_t positions);
 
 }  // namespace cachalot

@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command.h"
@@ -19,6 +20,15 @@ struct Ran {
   int exit_code = 0;
   std::string out, error;
 };
+
+// A text with one space where more stood: for what is in a table's row, wherever the columns are.
+inline std::string one_spaced(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c != ' ' || !out.ends_with(' ')) out += c;
+  }
+  return out;
+}
 
 using AddCommand = void (*)(Command& program);
 
