@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Writes generated/version.h at every build, touching it only when its text changes, so that a new commit costs one recompiled file.
+# The revision is git's. Without git it is a hash of the sources that are there, so that two builds can be told to be of one tree,
+# and where it is an archive also what cmake/archived_revision.txt says (`git archive` fills it in).
 # Run by the target version_header as: cmake -D source=DIR -D out=FILE -D version=X.Y.Z -P cmake/version.cmake
 if(CMAKE_SCRIPT_MODE_FILE)
-  set(revision "unknown")
+  set(revision "")
   find_program(git git)
   if(git)
     # A source archive unpacked inside somebody else's repository must not take that repository's revision.
@@ -18,6 +20,23 @@ if(CMAKE_SCRIPT_MODE_FILE)
           string(APPEND revision "-dirty")
         endif()
       endif()
+    endif()
+  endif()
+  if(revision STREQUAL "")
+    file(GLOB_RECURSE files LIST_DIRECTORIES false RELATIVE ${source} ${source}/src/* ${source}/cmake/*)
+    list(SORT files)
+    set(hashes "")
+    foreach(file ${files} CMakeLists.txt)
+      file(SHA256 ${source}/${file} hash)
+      string(APPEND hashes "${hash}  ${file}\n")
+    endforeach()
+    string(SHA256 tree "${hashes}")
+    string(SUBSTRING ${tree} 0 12 tree)
+    set(revision "tree ${tree}")
+    file(STRINGS ${source}/cmake/archived_revision.txt archived REGEX "^commit [0-9a-f]+$")
+    if(archived)
+      string(SUBSTRING ${archived} 7 12 archived)
+      set(revision "archive of ${archived}, ${revision}")
     endif()
   endif()
   set(text "// SPDX-License-Identifier: Apache-2.0
