@@ -66,7 +66,7 @@ def fresh(name="new"):
     return str(PLACE / f"{name}{next(FRESH)}")
 
 
-MACHINE = {"--memory": (["--memory", "1MiB"],), "--backend": (["--backend", "abacus"],),
+LOADED = {"--tokenizer": (["--tokenizer", "/absent"],), "--memory": (["--memory", "1MiB"],), "--backend": (["--backend", "abacus"],),
            "--reference-op": (["--reference-op", "abacus"],), "--simd": (["--simd", "mmx"],)}
 SAMPLER = {"--temperature": (["--temperature", "0.1"],), "--top-k": (["--top-k", "1"],), "--top-p": (["--top-p", "0.01"],),
            "--min-p": (["--min-p", "1"],), "--repetition-penalty": (["--repetition-penalty", "2"],),
@@ -76,7 +76,7 @@ SAMPLER = {"--temperature": (["--temperature", "0.1"],), "--top-k": (["--top-k",
 # Option: (what is added,) to the command's usual line, or (what is added, another line[, standard input]).
 EFFECTS = {
     ("run",): (DRAWN, {
-        **SAMPLER, **MACHINE, "--temperature": (["--temperature", "9"], ["--ids", IDS, "--json"]),
+        **SAMPLER, **LOADED, "--temperature": (["--temperature", "9"], ["--ids", IDS, "--json"]),
         "--ids": (["--ids", "3,4"], ["-n", "3", "--json"], "Hello"), "--no-bos": (["--no-bos"], ["Hello", "--json", "-n", "3"]),
         "--plain": (["--plain"], ["<think>", "--json", "-n", "3"]), "--max-tokens": (["-n", "3"], ["--ids", IDS, "--json"]),
         "--ignore-eos": (["--ignore-eos"], ENDS), "--choices": (["--choices", "2"],),
@@ -85,7 +85,7 @@ EFFECTS = {
         "--index-keys": (["--index-keys", "published-slot"], TOLD), "--prefill": (["--prefill", "replay"], TOLD),
         "--cache": (["--cache", fresh("states")],), "--cache-budget": (["--cache-budget", "1GiB"],)}),
     ("chat",): (TURN, {
-        **SAMPLER, **MACHINE, "--temperature": (["--temperature", "9"], ["--model", CHAT, "-n", "30"]),
+        **SAMPLER, **LOADED, "--temperature": (["--temperature", "9"], ["--model", CHAT, "-n", "30"]),
         "--system": (["--system", "Be brief."],), "--tools": (["--tools", TOOLS],), "--thinking": (["--thinking", "off"],),
         "--effort": (["--effort", "10"],), "--keep-thinking": (["--keep-thinking"], TURN, "Hello\nAnd?\nMore?\n"),
         "--show-thinking": (["--show-thinking"],), "--sanitize": (["--sanitize"], [*TURN, "--show-thinking"], "a<think>b</think>c\n"),
@@ -109,7 +109,7 @@ EFFECTS = {
         "--model": (["--model", CHAT],), "--tensors": (["--tensors"],), "--state": (["--state"],), "--json": (["--json"],),
         "--context": (["--context", "7"], ["--state"]), "--backends": (["--backends"],)}),
     ("perplexity",): (SCORE, {
-        **MACHINE,
+        **LOADED,
         "--model": (["--model", CHAT],), "--context": (["--context", "32"], [TEXT, "--json", "--limit", "300"]),
         "--limit": (["--limit", "200"], [TEXT, "--json", "--context", "64"]), "--json": (["--json"], [TEXT, "--limit", "50"]),
         "--prompt": (["--prompt", "9"],), "--numerics": (["--numerics", "f32"],),

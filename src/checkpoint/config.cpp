@@ -232,10 +232,14 @@ Status read_nested(const Json& json, std::string_view what, LoadedConfig& loaded
   return {};
 }
 
-// A message about keys in the flat spelling, for whoever has a file in the other one.
-std::string in_nested_spelling(std::string_view message) {
+// A message about keys in the flat spelling, for whoever has the file: each key as the file spells it and, the first
+// time, as the other spelling does, which is that of the code and its documents.
+std::string in_both_spellings(std::string_view message, bool flat_file) {
   const auto nested = [](std::string_view word) -> std::string_view {
     for (const Integer& key : integers) {
+      if (word == key.flat) return key.nested;
+    }
+    for (const Real& key : reals) {
       if (word == key.flat) return key.nested;
     }
     for (const List& key : lists) {
@@ -248,10 +252,13 @@ std::string in_nested_spelling(std::string_view message) {
   };
   const auto in_word = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
   std::string out;
+  std::set<std::string_view> told;
   while (!message.empty()) {
     const auto end = std::ranges::find_if_not(message, in_word);
     const auto length = static_cast<std::size_t>(std::max<std::ptrdiff_t>(1, end - message.begin()));
-    out += nested(message.substr(0, length));
+    const std::string_view word = message.substr(0, length), other = nested(word);
+    out += flat_file ? word : other;
+    if (word != other && told.insert(word).second) out += fmt::format(" ({})", flat_file ? other : word);
     message.remove_prefix(length);
   }
   return out;
@@ -276,7 +283,7 @@ Expected<LoadedConfig> parse_config(std::string_view text, std::string_view what
   const Status read = loaded.flat ? read_flat(*json, what, loaded) : read_nested(*json, what, loaded);
   if (!read) return tl::unexpected(read.error());
   if (const auto problem = problem_of(loaded.config)) {
-    return fail(Errc::format, "{}: {}", what, loaded.flat ? *problem : in_nested_spelling(*problem));
+    return fail(Errc::format, "{}: {}", what, in_both_spellings(*problem, loaded.flat));
   }
   return loaded;
 }

@@ -174,7 +174,7 @@ Problem drafts(const Config& c) {
 Problem vision(const Config& c) {
   if (!c.vision) return std::nullopt;
   const VisionConfig& v = *c.vision;
-  if (auto problem = divides("vision dim", v.dim, v.n_heads, "heads are equal")) return problem;
+  if (auto problem = divides("vision_dim", v.dim, v.n_heads, "heads are equal")) return problem;
   return divides("vision head_dim", v.head_dim(), 4, "two axes turn pairs");
 }
 

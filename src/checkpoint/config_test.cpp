@@ -76,6 +76,14 @@ TEST(Config, RolesFollowTheLists) {
   EXPECT_EQ(c.experts(10), 4);
 }
 
+TEST(Config, MessagesNameAKeyInBothSpellings) {
+  Json flat = flat_json();
+  flat.set("o_groups", 3);
+  EXPECT_NE(error_of(flat).find("n_heads (num_attention_heads) is 4, expected"), std::string::npos) << error_of(flat);
+  const std::string nested = error_with("o_groups", 3);
+  EXPECT_NE(nested.find("num_attention_heads (n_heads) is 4, expected"), std::string::npos) << nested;
+}
+
 TEST(Config, FlatSpellingGivesTheSameNumbers) {
   const auto loaded = parse_config(flat_json().dump(), "c");
   ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
@@ -203,9 +211,10 @@ TEST(Config, WidthsMustHoldWholeGroups) {
                           "index_head_dim", "engram_head_dim"}) {
     EXPECT_NE(error_with(key, 48).find("expected a multiple of 32"), std::string::npos) << key;
   }
-  EXPECT_NE(error_with("o_groups", 3).find("n_heads is 4, expected a multiple of 3"), std::string::npos);
+  EXPECT_NE(error_with("o_groups", 3).find("num_attention_heads (n_heads) is 4, expected a multiple of 3"),
+            std::string::npos);
   EXPECT_NE(error_with("qk_rope_head_dim", 31).find("rope_head_dim"), std::string::npos);
-  EXPECT_NE(error_with("qk_rope_head_dim", 96).find("rope_head_dim 96"), std::string::npos);
+  EXPECT_NE(error_with("qk_rope_head_dim", 96).find("qk_rope_head_dim (rope_head_dim) 96"), std::string::npos);
 }
 
 TEST(Config, SourcesMustServeTheirLayers) {
@@ -254,7 +263,8 @@ TEST(Config, SwigluLimitMayBeZeroWhichClampsNothing) {
 }
 
 TEST(Config, CandidateSourceIsAnIndexSourceOrNone) {
-  EXPECT_NE(error_with("candidate_source_layer_id", 7).find("candidate_source_layer_id 7 is no index source"),
+  EXPECT_NE(error_with("candidate_source_layer_id", 7)
+                .find("candidate_source_layer_id (candidate_source_layer) 7 is no index source"),
             std::string::npos);
   EXPECT_NE(
       error_with("candidate_source_layer_id", 4).find("index source 6 has compress_ratio 1, but the candidate source"),
@@ -272,8 +282,10 @@ TEST(Config, CandidateSourceIsAnIndexSourceOrNone) {
 }
 
 TEST(Config, CountsAndIdsMustLieInside) {
-  EXPECT_NE(error_with("num_experts_per_tok", 9).find("num_experts_per_tok 9 of only 8"), std::string::npos);
-  EXPECT_NE(error_with("dspark_num_experts_per_tok", 5).find("dspark_num_experts_per_tok 5 of only 4"),
+  EXPECT_NE(error_with("num_experts_per_tok", 9).find("num_experts_per_tok (n_activated_experts) 9 of only 8"),
+            std::string::npos);
+  EXPECT_NE(error_with("dspark_num_experts_per_tok", 5)
+                .find("dspark_num_experts_per_tok (dspark_n_activated_experts) 5 of only 4"),
             std::string::npos);
   EXPECT_EQ(error_with("num_experts_per_tok", 8), "no error");
   EXPECT_NE(error_with("dspark_noise_token_id", 497).find("outside the vocabulary of 497"), std::string::npos);
@@ -289,7 +301,7 @@ TEST(Config, CountsAndIdsMustLieInside) {
   }
   Json json = mini_json();
   json.find("vision_config")->set("num_attention_heads", 3);
-  EXPECT_NE(error_of(json).find("vision hidden_size is 64, expected a multiple of 3"), std::string::npos);
+  EXPECT_NE(error_of(json).find("hidden_size (vision_dim) is 64, expected a multiple of 3"), std::string::npos);
 }
 
 TEST(Config, EngramTablesHaveTheRowsThatTheirPrimesMake) {

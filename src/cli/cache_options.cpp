@@ -45,6 +45,8 @@ Status settle_cache_folder(CacheFlags& flags, const ModelFlags& model, Prefill p
     other = "--prefill replay: a replay neither takes nor leaves exact states";
   } else if (model.reference_operators) {
     other = "--reference-op: states would pass for the backend's own";
+  } else if (!model.tokenizer.empty()) {
+    other = "--tokenizer: states would pass for those of the model's own";
   } else if (model.index_keys == "published-slot") {
     other = "--index-keys published-slot: it is defined for one whole prompt (spec 10)";
   }

@@ -33,8 +33,8 @@ void add_cache_flags(Command& command, CacheFlags& flags);
 void add_cache_budget_flag(Command& command, std::string_view what, std::string& budget);
 
 // Takes "off" for no folder. Some runs can neither take nor leave states: a replay, operators set back to the
-// reference, the released code's index keys. There the folder that $CACHALOT_CACHE names is left alone, with a warning,
-// and one that --cache names is an error, Errc::usage.
+// reference, another tokenizer, the released code's index keys. There the folder that $CACHALOT_CACHE names is left
+// alone, with a warning, and one that --cache names is an error, Errc::usage.
 Status settle_cache_folder(CacheFlags& flags, const ModelFlags& model, Prefill prefill);
 
 // The bytes in memory that --cache-budget asks for; 0 where it does not say, for then they are a share of what is left.

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/byte_text.h"
 #include "base/process_memory.h"
@@ -61,6 +62,10 @@ void add_model_argument(Command& command, std::string& model, std::string_view h
 void add_model_flags(Command& command, ModelFlags& flags) {
   add_model_flag(command, flags.model, "folder of the checkpoint (default: $CACHALOT_MODEL, then the bundled model)");
   command.group("Model")
+      .text("--tokenizer", flags.tokenizer, "another tokenizer.json than the one beside the weights")
+      .not_empty()
+      .placeholder("FILE");
+  command.group("Model")
       .choice("--numerics", flags.numerics, {"released", "f32"},
               "released: rounded as the released model; f32: nothing rounded but the KV")
       .with_default();
@@ -95,6 +100,14 @@ Expected<LoadedModel> load_model(ModelFlags& flags, MemoryRequest request) {
   auto directory = resolve_model(flags.model);
   if (!directory) return tl::unexpected(directory.error());
   if (Status chosen = choose_backend(flags); !chosen) return tl::unexpected(chosen.error());
+  if (std::error_code none; flags.tokenizer.empty() && std::filesystem::exists(*directory / "config.json", none) &&
+                            !std::filesystem::exists(*directory / "tokenizer.json", none)) {
+    return fail(
+        Errc::missing,
+        "{}: there is no tokenizer.json, so neither text nor --ids can be run: name one that is of the same model "
+        "with --tokenizer FILE",
+        directory->string());
+  }
   ModelOptions options;
   options.backend = &flags.table;
   options.numerics = flags.numerics == "f32" ? Numerics::f32 : Numerics::released;
@@ -103,7 +116,7 @@ Expected<LoadedModel> load_model(ModelFlags& flags, MemoryRequest request) {
   request.threads = flags.threads;
   Progress progress;
   const auto tell = [&](std::string_view stage) { progress.show(fmt::format("{}: {} …", directory->string(), stage)); };
-  auto loaded = load_model(*directory, options, tell, request, machine_of(flags.memory));
+  auto loaded = load_model(*directory, options, tell, request, machine_of(flags.memory), flags.tokenizer);
   progress.clear();
   if (loaded) {
     for (const std::string& w : loaded->warnings) spdlog::warn("{}", w);

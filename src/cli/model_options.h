@@ -31,6 +31,7 @@ Status choose_backend(BackendFlags& flags);
 
 struct ModelFlags : BackendFlags {
   std::string model;
+  std::string tokenizer;  // empty: the one beside the weights
   std::string numerics = "released";
   std::string index_keys = "owner";
   std::string memory;
@@ -49,7 +50,7 @@ void add_memory_flag(Command& command, std::string& memory);
 // What the machine has left, or what --memory says and this process has not taken yet.
 MachineMemory machine_of(const std::string& memory);
 
-// Adds --model, --numerics, --memory and those of add_backend_flags.
+// Adds --model, --tokenizer, --numerics, --memory and those of add_backend_flags.
 void add_model_flags(Command& command, ModelFlags& flags);
 
 // Adds --index-keys. Of a command that runs one whole prompt and then single steps: only there does it differ (spec

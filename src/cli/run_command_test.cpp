@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <iostream>
 #include <sstream>
 
 #include "base/json.h"
+#include "base/test_folder.h"
 #include "cli/terminal.h"
 #include "cli/test_command.h"
 
@@ -160,6 +162,30 @@ TEST(RunCommand, AnInterruptGives130AndSaysWhatWasDone) {
   await_interrupt();  // the flag is as new
   EXPECT_EQ(ran.exit_code, 130);
   EXPECT_NE(ran.error.find("cachalot: interrupted after 0 of the prompt's 3 tokens"), std::string::npos) << ran.error;
+}
+
+TEST(RunCommand, WithoutATokenizerTheErrorSaysHowToNameOneAndThatWorks) {
+  const TestFolder bare;
+  const std::string model = bare.path().string(), mini = CACHALOT_BUILD_DIR "/golden/mini-a";
+  for (const auto& file : std::filesystem::directory_iterator(mini)) {
+    if (file.is_regular_file() && file.path().filename() != "tokenizer.json")
+      std::filesystem::copy_file(file.path(), bare.path() / file.path().filename());
+  }
+  const auto run_bare = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> line = {"run", "--model", model, "Hello", "--max-tokens", "3", "--json"};
+    line.insert(line.end(), more.begin(), more.end());
+    return run_line(line, {add_run_command});
+  };
+  const Ran without = run_bare({});
+  EXPECT_EQ(without.exit_code, 1);
+  EXPECT_NE(without.error.find("there is no tokenizer.json"), std::string::npos) << without.error;
+  EXPECT_NE(without.error.find("--tokenizer FILE"), std::string::npos) << without.error;
+  EXPECT_EQ(dump(json_of(run_bare({"--tokenizer", mini + "/tokenizer.json"})), "ids"),
+            dump(json_of(run({"Hello", "--max-tokens", "3", "--json"})), "ids"));
+  const Ran other = run_bare({"--tokenizer", CACHALOT_TEST_DATA "/../../models/prototype/tokenizer.json"});
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_NE(other.error.find("the tokenizer has ids up to 2559"), std::string::npos) << other.error;
+  EXPECT_EQ(run_bare({"--tokenizer", mini, "--cache", "states"}).exit_code, 2);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ void add_sampling_flags(Command& command, SamplingFlags& flags) {
   SamplingOptions& s = flags.sampling;
   OptionGroup& group = command.group("Sampling");
   group.number("--temperature", s.temperature, 0, 100, "0: always the most likely token").with_default();
-  group.whole("--top-k", s.top_k, 0, std::uint64_t{1} << 31, "draw from the K most likely tokens; 0: from all")
+  group.whole("--top-k", s.top_k, 0, std::uint64_t{1} << 31, "draw from the N most likely tokens; 0: from all")
       .with_default();
   group
       .number("--top-p", s.top_p, 0, 1,

@@ -10,13 +10,14 @@
 #include "base/process_memory.h"
 #include "checkpoint/expected_tensors.h"
 #include "engine/reserved_tokens.h"
+#include "engine/tokenizer_fit.h"
 #include "tokenizer/token_classes.h"
 
 namespace cachalot {
 
 Expected<LoadedModel> load_model(const std::filesystem::path& directory, const ModelOptions& options,
                                  const std::function<void(std::string_view)>& stage, const MemoryRequest& request,
-                                 const MachineMemory& machine) {
+                                 const MachineMemory& machine, const std::filesystem::path& tokenizer_file) {
   const auto tell = [&](std::string_view what) {
     if (stage) stage(what);
   };
@@ -41,8 +42,10 @@ Expected<LoadedModel> load_model(const std::filesystem::path& directory, const M
   }
   give_back_freed_memory();
   tell("reading the tokenizer");
-  auto tokenizer = Tokenizer::load(directory);
+  auto tokenizer = Tokenizer::load(tokenizer_file.empty() ? directory : tokenizer_file);
   if (!tokenizer) return tl::unexpected(tokenizer.error());
+  if (Status fits = expect_tokenizer_fits(*tokenizer, files->config); !tokenizer_file.empty() && !fits)
+    return fail(fits.error().code, "{}: {}", tokenizer_file.string(), fits.error().message);
   TokenClasses classes = token_classes(*tokenizer);
   give_back_freed_memory();
   tell("binding the weights");

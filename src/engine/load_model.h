@@ -25,12 +25,14 @@ struct LoadedModel {
 };
 
 // Opens a checkpoint's folder, checks every tensor against its config, and binds it. `stage` is told what is being
-// done; `request` is what the model is wanted for, as far as it is known by now. Errors: Errc::memory before anything
-// is mapped where the machine does not have what that takes (memory_plan.h); else the first thing that is missing or
-// wrong, with file, name, found and expected.
+// done; `request` is what the model is wanted for, as far as it is known by now; `tokenizer` is a tokenizer.json, or
+// its folder, where the one beside the weights is not to be taken. Errors: Errc::memory before anything is mapped where
+// the machine does not have what that takes (memory_plan.h); else the first thing that is missing or wrong, with file,
+// name, found and expected.
 Expected<LoadedModel> load_model(const std::filesystem::path& directory, const ModelOptions& options,
                                  const std::function<void(std::string_view)>& stage = {},
-                                 const MemoryRequest& request = {}, const MachineMemory& machine = machine_memory());
+                                 const MemoryRequest& request = {}, const MachineMemory& machine = machine_memory(),
+                                 const std::filesystem::path& tokenizer = {});
 
 // For who knows all of the request now, and before the first step: sets the scratch for it aside, so that no step has
 // to ask for more. Errors: Errc::memory where the machine does not have what is still to be taken.
