@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands in for libFuzzer where the compiler has none: gives the fuzz target an empty input, then every file of the
 // folders named on the command line, then every file cut in half, then mutants of them: the same ones in every run. A
-// crash or a sanitizer's report fails the test; the last line before it says which input it was.
+// crash or a sanitizer's report fails the test; the last line before it says which input it was. Usage: MUTANTS
+// FOLDER...
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -33,7 +35,6 @@ std::vector<std::uint8_t> bytes_of(const fs::path& file) {
 }
 
 using Bytes = std::vector<std::uint8_t>;
-constexpr int mutants = 20000;
 
 // A few small mistakes of the kinds that files get: bits, bytes, parts lost, doubled, or taken from another file.
 Bytes mutant(Bytes bytes, const Bytes& other, std::mt19937& random) {
@@ -75,9 +76,10 @@ Bytes mutant(Bytes bytes, const Bytes& other, std::mt19937& random) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const int mutants = argc > 1 ? std::atoi(argv[1]) : 0;
   LLVMFuzzerTestOneInput(nullptr, 0);
   std::vector<Bytes> inputs;
-  for (int i = 1; i < argc; ++i) {
+  for (int i = 2; i < argc; ++i) {
     if (!fs::is_directory(argv[i])) {
       std::fprintf(stderr, "%s: no such folder; a fuzz target needs at least one file of a good input there\n",
                    argv[i]);
