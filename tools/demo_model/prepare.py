@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text to token files, and the check that nothing held out is in the training text.
+"""Text to token files with their SHA-256 (SHA256SUMS), and the check that nothing held out is in the training text.
 
 `python3 prepare.py FOLDER`: reads FOLDER/text and FOLDER/tokenizer.json, writes FOLDER/tokens.npz.xz (uint16 arrays NAME and
 NAME.held, and facts.json for the chats). A held-out text leaks if a stretch of it occurs in the training text that is too
 long for a coincidence; quotations that several old books share, above all of the Bible, are counted and shown.
 """
 import glob
+import hashlib
 import io
 import json
 import lzma
@@ -19,7 +20,8 @@ import sources
 import tokenizer as tokenizers
 
 SPAN = 80                                                # letters and digits, case folded
-ALLOWED = 0.005                                          # share of held-out spans that may occur in training text
+# Share of held-out spans that may occur in training text: none of the two novels; the others share formulas and quotations.
+ALLOWED = {"moby.held": 0, "austen.held": 0, "devil.held": 0.005, "sotu.held": 0.005}
 
 
 def letters(text):
@@ -58,7 +60,7 @@ def check_held_out(train, held):
             by[source] = by.get(source, 0) + 1
         share = len({h for _, h in found[name]}) / max(len(spans), 1)
         lines.append(f"{name}: {len(spans)} spans of {SPAN} letters, {share:.2%} also in training text {by or ''}")
-        if share > ALLOWED:
+        if share > ALLOWED[name]:
             raise SystemExit("held-out text in the training data: " + lines[-1])
     return lines
 
@@ -82,6 +84,18 @@ def nouns(folder, tokenizer):
     return sorted({w.lower() for w in words if w.lower() in common and len(tokenizer.encode(" " + w.lower())) <= 2})
 
 
+def write_sums(folder, arrays):
+    """SHA-256 of each text, of the tokenizer, and of each list of tokens as little-endian uint16, in the format of sha256sum"""
+    files = [f"text/{name}.txt" for name in sorted(arrays)] + ["tokenizer.json", "facts.json"]
+    lines = []
+    for file in files:
+        with open(os.path.join(folder, file), "rb") as f:
+            lines.append(f"{hashlib.sha256(f.read()).hexdigest()}  {file}")
+    lines += [f"{hashlib.sha256(arrays[name].astype('<u2').tobytes()).hexdigest()}  tokens/{name}" for name in sorted(arrays)]
+    with open(os.path.join(folder, "SHA256SUMS"), "w", encoding="utf-8") as f:
+        f.write("\n".join(lines) + "\n")
+
+
 def main(folder):
     tokenizer = tokenizers.load(os.path.join(folder, "tokenizer.json"))
     train, held = {}, {}
@@ -102,6 +116,7 @@ def main(folder):
     np.savez(packed, **arrays)
     with lzma.open(os.path.join(folder, "tokens.npz.xz"), "wb", preset=3) as f:
         f.write(packed.getvalue())
+    write_sums(folder, arrays)
 
 
 if __name__ == "__main__":
