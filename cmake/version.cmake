@@ -64,7 +64,7 @@ set(version_header ${CMAKE_BINARY_DIR}/generated/version.h)
 set(write_version ${CMAKE_COMMAND} -D source=${CMAKE_SOURCE_DIR} -D out=${version_header} -D version=${PROJECT_VERSION}
   -P ${CMAKE_SOURCE_DIR}/cmake/version.cmake)
 execute_process(COMMAND ${write_version})
-add_custom_target(version_header COMMAND ${write_version} BYPRODUCTS ${version_header} VERBATIM)
+add_custom_target(version_header COMMAND ${write_version} BYPRODUCTS ${version_header} COMMENT "Asking for the revision" VERBATIM)
 
 # Only the command line may say which version this is: no other room sees the header.
 foreach(target cachalot_cli cachalot)
