@@ -68,10 +68,10 @@ FinishReason CompletionStream::finish(CompletionEnd end) {
   switch (state_) {
     case State::reasoning:
       flag(CompletionFlag::unterminated_reasoning);
-      emit(between(at_, buffer_.size()));
+      emit(held_text(by_itself));
       break;
     case State::content:
-      emit(between(at_, buffer_.size()));
+      emit(held_text(by_itself));
       break;
     case State::done:
       if (at_ < buffer_.size()) flag(CompletionFlag::trailing_text);  // the beginning of a character is no white space
@@ -272,6 +272,13 @@ bool CompletionStream::read_done() {
     at_ = buffer_.size();
   }
   return false;
+}
+
+// What is text after all of what might have become a marker. Of a completion that was cut off within the marker of its
+// calls, nothing is: the separator goes with it.
+std::string_view CompletionStream::held_text(bool by_itself) const {
+  const std::string_view held = between(at_, buffer_.size());
+  return by_itself || held.find(dsml_token) == std::string_view::npos ? held : std::string_view();
 }
 
 void CompletionStream::emit(std::string_view text) {

@@ -3,7 +3,8 @@
 // cut into pieces changes it. Where parse_strict() accepts a text and no flag is raised, the message is the same.
 //
 // A call is shown when it is complete; its markup is never shown as well. Markup without one complete call is shown as
-// content after all, unless the completion was cut off: what the model ended itself is not lost.
+// content after all, unless the completion was cut off: what the model ended itself is not lost. Nor is the beginning
+// of such markup shown where the cut fell into it.
 #pragma once
 
 #include <bitset>
@@ -89,6 +90,7 @@ class CompletionStream {
   bool read_on();
 
   void flag(CompletionFlag flag) { flags_.set(static_cast<std::size_t>(flag)); }
+  std::string_view held_text(bool by_itself) const;
   void emit(std::string_view text);
   void emit_raw_block();
   void open_block(std::size_t at);

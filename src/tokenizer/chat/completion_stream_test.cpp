@@ -155,6 +155,41 @@ TEST(CompletionStream, AnEmptyBlockLeavesNothingAndABrokenOneItsText) {
   EXPECT_EQ(chat(broken, CompletionEnd::length).message.content, "a");
 }
 
+TEST(CompletionStream, ACutWithinTheMarkerOfCallsLeavesNothingOfIt) {
+  for (const ChatMode mode : {ChatMode::chat, ChatMode::thinking}) {
+    const auto text = [&](const std::string& written, CompletionEnd end) {
+      const StreamResult result = read_in_pieces(mode, single_bytes(written), end);
+      return mode == ChatMode::chat ? result.message.content : result.message.reasoning;
+    };
+    const std::string marker(calls_opener);
+    const std::size_t token_end = marker.find(dsml_token) + dsml_token.size();
+    for (const char* separator : {"", "\n", "\n\n", "\n\n\n"}) {
+      const std::string before = std::string("Sure.") + (std::string_view(separator).size() > 2 ? "\n" : "");
+      for (std::size_t size = 1; size < marker.size(); ++size) {
+        const std::string written = std::string("Sure.") + separator + marker.substr(0, size);
+        EXPECT_EQ(text(written, CompletionEnd::length), size < token_end ? written : before) << size;
+        EXPECT_EQ(text(written, CompletionEnd::eos), written) << size;
+      }
+      const std::string other = std::string("Sure.") + separator + marker + "?";
+      EXPECT_EQ(text(other, CompletionEnd::length), before);
+    }
+  }
+}
+
+// Where the text before a parameter is forgotten while its key is read, the key is still found.
+TEST(CompletionStream, AKeyThatLooksLikeItsTagsEndIsReadOverAnyCut) {
+  const std::string odd = "<｜DSML｜ parameter name=\"" + std::string(key_end_string.substr(1)) +
+                          "\" string=\"true\">1</｜DSML｜ parameter>";
+  const std::string text = block(invoke(parameter_a) + "\n" + invoke(odd));
+  const StreamResult whole = chat(text);
+  ASSERT_EQ(whole.message.calls.size(), 2u);
+  EXPECT_EQ(whole.message.calls[1].arguments, "{\" string=\\\"true\\\">\": \"1\"}");
+  for (std::size_t cut = 0; cut <= text.size(); ++cut)
+    ASSERT_EQ(read_in_pieces(ChatMode::chat, {text.substr(0, cut), text.substr(cut)}, CompletionEnd::eos), whole)
+        << cut;
+  EXPECT_EQ(read_in_pieces(ChatMode::chat, single_bytes(text), CompletionEnd::eos), whole);
+}
+
 TEST(CompletionStream, NewlinesThatTurnOutToBeTextAreTold) {
   std::vector<std::string> pieces;
   CompletionStream stream(ChatMode::chat, {.content = [&](std::string_view text) { pieces.emplace_back(text); }});
