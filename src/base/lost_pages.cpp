@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/signals.h"
+
 namespace cachalot {
 namespace {
 
@@ -30,7 +32,7 @@ struct sigaction before = {};
 // What a handler may do: no allocation, no stdio.
 void tell(std::string_view text) {
   while (!text.empty()) {
-    const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+    const ssize_t n = through_signals([&] { return ::write(STDERR_FILENO, text.data(), text.size()); });
     if (n <= 0) return;
     text.remove_prefix(static_cast<std::size_t>(n));
   }

@@ -11,11 +11,14 @@
 #include <system_error>
 #include <utility>
 
+#include "base/signals.h"
+
 namespace cachalot {
 
 Expected<OutputFile> OutputFile::create(const std::filesystem::path& path, Readers readers) {
   const mode_t mode = readers == Readers::owner ? 0600 : 0666;
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+  const int descriptor =
+      through_signals([&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode); });
   if (descriptor < 0) return fail(Errc::io, "can't create {}: {}", path.string(), std::strerror(errno));
   return OutputFile(path, descriptor);
 }
@@ -36,7 +39,7 @@ OutputFile::~OutputFile() {
 }
 
 Status OutputFile::resize(std::int64_t bytes) {
-  if (::ftruncate(descriptor_, bytes) == 0) return {};
+  if (through_signals([&] { return ::ftruncate(descriptor_, bytes); }) == 0) return {};
   const int error = errno;
   const char* what_to_do = error == EFBIG ? ": a file system (or `ulimit -f`) that takes larger files is needed" : "";
   return fail(Errc::io, "can't make {} {} bytes long: {}{}", path_.string(), bytes, std::strerror(error), what_to_do);
@@ -44,8 +47,7 @@ Status OutputFile::resize(std::int64_t bytes) {
 
 Status OutputFile::write_at(std::int64_t offset, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t done = ::pwrite(descriptor_, bytes.data(), bytes.size(), offset);
-    if (done < 0 && errno == EINTR) continue;
+    const ssize_t done = through_signals([&] { return ::pwrite(descriptor_, bytes.data(), bytes.size(), offset); });
     if (done <= 0) {
       return fail(Errc::io, "can't write {} bytes at {} of {}: {}", bytes.size(), offset, path_.string(),
                   done < 0 ? std::strerror(errno) : "nothing was taken");
@@ -65,7 +67,8 @@ Expected<std::int64_t> OutputFile::disk_bytes() const {
 }
 
 Status OutputFile::close() {
-  if (::close(std::exchange(descriptor_, -1)) == 0) return {};
+  // A signal that broke in has not kept it open.
+  if (::close(std::exchange(descriptor_, -1)) == 0 || errno == EINTR) return {};
   return fail(Errc::io, "can't finish writing {}: {}", path_.string(), std::strerror(errno));
 }
 

@@ -9,6 +9,8 @@
 #include <limits>
 #include <string>
 
+#include "base/signals.h"
+
 namespace cachalot {
 
 ProcessMemory process_memory() {
@@ -30,6 +32,7 @@ void give_back_freed_memory() {
 
 MemoryPeak::MemoryPeak() {
   look();
+  const SignalsBlocked blocked;
   thread_ = std::thread([this] {
     std::unique_lock lock(mutex_);
     while (!stopped_.wait_for(lock, std::chrono::milliseconds(5), [this] { return stop_; })) {

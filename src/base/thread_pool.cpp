@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/check.h"
+#include "base/signals.h"
 #include "base/usable_cores.h"
 
 namespace cachalot {
@@ -43,6 +44,7 @@ bool comes_soon(Come come) {
 ThreadPool::ThreadPool(int threads) {
   check(threads >= 1 && threads <= static_cast<int>(inside), "a pool has at least the caller's thread");
   spins_ = threads > 1 && threads <= usable_cores();
+  const SignalsBlocked blocked;
   try {
     workers_.reserve(static_cast<std::size_t>(threads - 1));
     for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
