@@ -104,6 +104,32 @@ TEST(Conversation, WithoutPruningOnlyTheNewTurnIsRun) {
   EXPECT_EQ(second.cached_tokens, first.prompt_tokens + first.tokens - 1);  // its EOS was drawn and not run
 }
 
+// The text of an answer is cut into tokens anew, and not always into those that were drawn.
+TEST(Conversation, AnAnswerThatBecomesOtherTokensIsRunAgainOnlyFromThereOn) {
+  std::vector<TokenId> prompt, drawn;
+  Conversation conversation = begin([&](Sequence& sequence, std::span<const TokenId> given,
+                                        const GenerateOptions& options, const GenerateEvents& events) {
+    Context context;
+    auto result = generate(demo_model(), context, sequence, given, options, events);
+    if (drawn.empty()) {
+      drawn.assign(given.begin(), given.end());
+      for (const GeneratedToken& t : result->choices[0].tokens) drawn.push_back(t.id);
+    }
+    prompt.assign(given.begin(), given.end());
+    return result;
+  });
+  ASSERT_TRUE(conversation.replace({}, no_thinking));
+  GenerateOptions options = short_answers(200);
+  options.sampling = {.temperature = 0.8, .seed = 1, .logit_bias = {{TokenId{1}, -100}}};
+  const Answer first = say(conversation, "Tell me a story about a whale and a ship.", options);
+  const Answer next = say(conversation, "And then?", short_answers(1));
+  const auto same = std::ranges::mismatch(drawn, prompt).in1 - drawn.begin();
+  const std::int64_t others = std::ssize(drawn) - same;
+  EXPECT_GE(next.cached_tokens, same - std::max<std::int64_t>(64, others / 4));
+  EXPECT_GT(same - 64, first.prompt_tokens) << "or the state behind the header would do";
+  EXPECT_GT(others, demo_model().model.state_shape().slack) << "or the state at the end would do";
+}
+
 TEST(Conversation, PrunedReasoningIsRunAgainFromTheEndOfTheLastPrompt) {
   ScriptedModel model;
   Conversation c = begin(std::ref(model));

@@ -202,6 +202,7 @@ Status Request::run_round() {
       return taken;
     left = left.subspan(own);
   }
+  snapshots_.decoded(sequence_, result_.choices[0].tokens);
   ++(drafted ? result_.drafts.drafted_rounds : result_.drafts.plain_rounds);
   if (options_.drafting.pause != nullptr)
     options_.drafting.pause->note(drafted, tokens_made(result_) - made_before, seconds_since(start));

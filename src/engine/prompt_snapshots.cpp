@@ -43,6 +43,7 @@ void PromptSnapshots::committed(const Sequence& sequence) {
   if (prefixes_.cache == nullptr) return;
   const std::int64_t length = sequence.length();
   const auto ids = prompt_.first(static_cast<std::size_t>(length));
+  decoded_ = length;
   if (length == std::ssize(prompt_)) {
     prefixes_.cache->insert(ids, sequence, SnapshotKind::header);
     if (prefixes_.store != nullptr) header_ = sequence.share();
@@ -51,12 +52,26 @@ void PromptSnapshots::committed(const Sequence& sequence) {
   }
 }
 
-void PromptSnapshots::end(const Sequence& sequence, std::span<const GeneratedToken> tokens) {
-  if (prefixes_.cache == nullptr) return;
+std::vector<TokenId> PromptSnapshots::ids_of(const Sequence& sequence, std::span<const GeneratedToken> tokens) const {
   std::vector<TokenId> ids(prompt_.begin(), prompt_.end());
   for (const GeneratedToken& t : tokens) ids.push_back(t.id);
   check(std::ssize(ids) >= sequence.length(), "every committed token is known");
   ids.resize(static_cast<std::size_t>(sequence.length()));  // the newest was drawn and not run
+  return ids;
+}
+
+void PromptSnapshots::decoded(const Sequence& sequence, std::span<const GeneratedToken> tokens) {
+  if (prefixes_.cache == nullptr) return;
+  // A step with drafts may pass over the place.
+  const std::int64_t every = std::max<std::int64_t>(1, prefixes_.cache->options().answer_every);
+  if (sequence.length() / every == decoded_ / every) return;
+  decoded_ = sequence.length();
+  prefixes_.cache->insert(ids_of(sequence, tokens), sequence, SnapshotKind::answer);
+}
+
+void PromptSnapshots::end(const Sequence& sequence, std::span<const GeneratedToken> tokens) {
+  if (prefixes_.cache == nullptr) return;
+  const std::vector<TokenId> ids = ids_of(sequence, tokens);
   prefixes_.cache->insert(ids, sequence, SnapshotKind::end);
   if (prefixes_.store == nullptr) return;
   const auto save = [&](const Sequence& state, SnapshotKind kind) {

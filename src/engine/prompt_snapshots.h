@@ -28,13 +28,20 @@ class PromptSnapshots {
   // Behind each chunk of the prompt.
   void committed(const Sequence& sequence);
 
+  // Behind each step of the answer: keeps a state every answer_every positions, so that the next prompt goes on close
+  // to where its tokens become others than the ones that were drawn.
+  void decoded(const Sequence& sequence, std::span<const GeneratedToken> tokens);
+
   // At the request's end, once every token was told: only now is anything written to disk.
   void end(const Sequence& sequence, std::span<const GeneratedToken> tokens);
 
  private:
+  std::vector<TokenId> ids_of(const Sequence& sequence, std::span<const GeneratedToken> tokens) const;
+
   const Prefixes& prefixes_;
   std::span<const TokenId> prompt_;
   std::optional<Sequence> header_;  // for the folder
+  std::int64_t decoded_ = 0;        // length of the newest state within the answer, or of the prompt
 };
 
 }  // namespace cachalot

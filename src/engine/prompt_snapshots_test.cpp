@@ -198,6 +198,30 @@ TEST(PromptSnapshots, DraftsThatWereTakenBackLeaveAStateToGoOnFrom) {
   }
 }
 
+// The next prompt may spell an answer with other tokens than were drawn, from any of them on.
+TEST(PromptSnapshots, WithinAnAnswerAnotherPromptGoesOnCloseToWhereItDiffers) {
+  constexpr std::int64_t every = 16, header = 40;
+  const auto known = run_with({}, tokens(header), {.max_tokens = 100, .sampling = told.sampling}).generation.choices;
+  KnowingDrafts drafts(known, 2);
+  for (DraftSource* source : {static_cast<DraftSource*>(nullptr), static_cast<DraftSource*>(&drafts)}) {
+    PrefixCacheOptions small = cache_options();
+    small.answer_every = every;
+    GenerateOptions options{.max_tokens = 100, .sampling = told.sampling};
+    options.drafting = {.source = source, .count = 5};
+    for (const std::int64_t common : {41, 80, 139}) {
+      PrefixCache cache(small);
+      const auto answer = run_with({&cache}, tokens(header), options);
+      const auto all = joined(tokens(header), answer.generation.choices[0]);
+      std::vector<TokenId> next(all.begin(), all.begin() + common);
+      next.push_back(TokenId{all[static_cast<std::size_t>(common)] == TokenId{5} ? 6 : 5});
+      const auto got = run_with({&cache}, next, told);
+      EXPECT_LE(got.generation.cached_tokens, common);
+      EXPECT_GE(got.generation.cached_tokens, common - every) << common;
+      expect_cold(got, next);
+    }
+  }
+}
+
 TEST(PromptSnapshots, WhatIsPublishedLastCanNotGoOnFromACache) {
   const auto loaded = load_model(CACHALOT_BUILD_DIR "/golden/mini-a", {.index_keys = IndexKeys::published_slot});
   ASSERT_TRUE(loaded);

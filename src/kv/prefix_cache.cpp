@@ -15,7 +15,7 @@ std::int64_t own_bytes(std::int64_t length, const Sequence& sequence) {
          static_cast<std::int64_t>(sizeof(Sequence));
 }
 
-// Whether a periodic snapshot remains: number `index` of its kind, `age` of them before the newest.
+// Whether one of many snapshots on the way remains: number `index` of its kind, `age` of them before the newest.
 bool remains(std::int64_t index, std::int64_t age) {
   std::int64_t stride = 1;
   for (std::int64_t dense = 8; age > dense; dense *= 2) stride *= 2;
@@ -28,6 +28,8 @@ const char* name(SnapshotKind kind) {
   switch (kind) {
     case SnapshotKind::periodic:
       return "periodic";
+    case SnapshotKind::answer:
+      return "answer";
     case SnapshotKind::header:
       return "header";
     case SnapshotKind::end:
@@ -104,20 +106,25 @@ void PrefixCache::insert(std::span<const TokenId> ids, const Sequence& sequence,
   make_room();
 }
 
+std::int64_t PrefixCache::every(SnapshotKind kind) const {
+  return std::max<std::int64_t>(1, kind == SnapshotKind::answer ? options_.answer_every : options_.snapshot_every);
+}
+
 // Tells the snapshots that the newest one continues.
 void PrefixCache::continue_with(std::span<const Match> earlier, std::int64_t length, SnapshotKind kind) {
-  std::int64_t newest = 0;  // of those that are not periodic
+  std::int64_t newest = 0;  // header or end
   const auto continues = [&](const Match& m) { return m.length == m.entry->length() && m.length < length; };
   for (const Match& m : earlier) {
-    if (continues(m) && m.entry->kind != SnapshotKind::periodic) newest = std::max(newest, m.length);
+    if (continues(m) && !m.entry->within()) newest = std::max(newest, m.length);
   }
-  const std::int64_t every = std::max<std::int64_t>(1, options_.snapshot_every);
+  const bool of_answer = kind == SnapshotKind::answer || kind == SnapshotKind::end;
   for (const Match& m : earlier) {
     if (!continues(m)) continue;
-    const bool its_header = kind == SnapshotKind::end && m.entry->kind == SnapshotKind::header && m.length == newest;
+    const bool its_header = of_answer && m.entry->kind == SnapshotKind::header && m.length == newest;
     m.entry->continued = m.entry->continued || !its_header;
-    if (m.entry->kind != SnapshotKind::periodic || !m.entry->passed_over()) continue;
-    if (!remains(m.length / every, (length - m.length) / every)) {
+    if (!m.entry->within() || !m.entry->passed_over()) continue;
+    const std::int64_t apart = every(m.entry->kind);
+    if (!remains(m.length / apart, (length - m.length) / apart)) {
       drop(m.entry);
       ++stats_.thinned;
     }
@@ -133,7 +140,8 @@ void PrefixCache::make_room() {
       victim = it;
       break;
     }
-    check(victim != entries_.begin(), "one snapshot alone is within the budget");
+    if (entries_.front().kind == SnapshotKind::answer && !victim->passed_over()) victim = entries_.begin();
+    check(victim != entries_.begin() || entries_.size() > 1, "one snapshot alone is within the budget");
     drop(victim);
     ++stats_.evictions;
   }

@@ -26,6 +26,7 @@ namespace cachalot {
 // Why a snapshot was taken; a later one is worth more.
 enum class SnapshotKind : std::uint8_t {
   periodic,  // within a prompt, at a multiple of snapshot_every
+  answer,    // within an answer, answer_every positions apart: its text may become other tokens in the next prompt
   header,    // behind the header of a prompt's last turn: where pruned reasoning makes the next prompt another
   end,       // at a request's end
 };
@@ -34,6 +35,7 @@ const char* name(SnapshotKind kind);
 struct PrefixCacheOptions {
   std::int64_t budget = std::int64_t{1} << 30;  // bytes of all snapshots; a page that several share counts once
   std::int64_t snapshot_every = 512;            // positions from one periodic snapshot to the next
+  std::int64_t answer_every = 64;               // the same within an answer
   // What else the bits of a state hang on, such as the backend: only for who puts states in to compare.
   std::string mode{};
   // For requests that replay their prompts (spec 11), and no others: it keeps replayed states as well. What goes on
@@ -68,11 +70,14 @@ class PrefixCache {
   //
   // Of the periodic snapshots that `ids` continue those remain whose distance from its end is at most 8 *
   // snapshot_every; of older ones, every second up to twice that, every fourth up to four times, and so on: about
-  // 8 + 4 log2(positions / (8 * snapshot_every)) of them in all. Those that were hit more than once stay.
+  // 8 + 4 log2(positions / (8 * snapshot_every)) of them in all. Those that were hit more than once stay. Of those
+  // within answers the same remain, by answer_every: who goes on `d` positions before the end runs at most
+  // max(answer_every, d / 4) more of them than that.
   //
   // Where the budget is passed, snapshots go: first those that a newer one continues and that were hit at most once
   // (a conversation needs its newest end, and its newest header), then the others; of each kind the one that was used
-  // longest ago first. `sequence` itself stays, unless it alone is larger than the budget: then it is not kept.
+  // longest ago first. `sequence` itself stays, unless it alone is larger than the budget: then it is not kept. Nor is
+  // one within an answer where one of the others would have to go for it.
   void insert(std::span<const TokenId> ids, const Sequence& sequence, SnapshotKind kind);
 
   void clear();
@@ -89,6 +94,7 @@ class PrefixCache {
 
     std::int64_t length() const { return static_cast<std::int64_t>(ids.size()); }
     bool passed_over() const { return continued && hits <= 1; }
+    bool within() const { return kind == SnapshotKind::periodic || kind == SnapshotKind::answer; }
   };
   using Place = std::list<Entry>::iterator;
   struct Match {
@@ -101,6 +107,7 @@ class PrefixCache {
   void count(const Entry& entry, std::int64_t sign);
   void drop(Place entry);
   void continue_with(std::span<const Match> earlier, std::int64_t length, SnapshotKind kind);
+  std::int64_t every(SnapshotKind kind) const;
   void make_room();
 
   PrefixCacheOptions options_;

@@ -272,6 +272,41 @@ TEST(PrefixCache, OlderPeriodicSnapshotsThinOutAndOthersStay) {
   }
 }
 
+// As the header of the class reads: at most answer_every, or a quarter of what has to be run anyway.
+TEST(PrefixCache, WithinAnAnswerWhatIsRunMoreIsBounded) {
+  constexpr std::int64_t every = 32, n = 2048;
+  PrefixCache cache({.answer_every = every});
+  Sequence s = at(11);
+  const auto ids = text(n);
+  cache.insert(text(11), s, SnapshotKind::header);
+  while (s.length() < n) {
+    run(s, std::min(every - s.length() % every, n - s.length()));
+    cache.insert(std::span(ids).first(static_cast<std::size_t>(s.length())), s, SnapshotKind::answer);
+  }
+  cache.insert(ids, s, SnapshotKind::end);
+  EXPECT_LE(cache.stats().entries, 2 + 8 + 4 * 3 + 1);
+  for (std::int64_t common = 12; common < n; common += 5) {
+    EXPECT_GE(hit(cache, fork(text(common), common + 3, 2)), common - std::max(every, (n - common) / 4)) << common;
+  }
+}
+
+TEST(PrefixCache, AStateWithinAnAnswerTakesNoOthersPlaceAndLeavesItsHeaderOne) {
+  for (const std::int64_t room : {3, 4}) {
+    PrefixCache cache({.budget = room * bytes_of_one(200), .answer_every = 16});
+    keep(cache, text(150, 1), SnapshotKind::header);
+    keep(cache, text(190, 1), SnapshotKind::end);
+    keep(cache, text(40, 2), SnapshotKind::header);
+    for (std::int64_t n = 48; n < 180; n += 16) keep(cache, text(n, 2), SnapshotKind::answer);
+    EXPECT_LE(cache.stats().bytes, cache.options().budget);
+    EXPECT_EQ(cache.stats().entries, room);
+    if (room == 4) keep(cache, text(180, 2), SnapshotKind::end);
+    EXPECT_EQ(hit(cache, text(191, 1)), 190);
+    EXPECT_EQ(hit(cache, fork(text(150, 1), 170, 3)), 150);
+    EXPECT_EQ(hit(cache, text(181, 2)), room == 4 ? 180 : 40);
+    EXPECT_EQ(hit(cache, fork(text(40, 2), 60, 3)), 40);
+  }
+}
+
 TEST(PrefixCache, TellsHitsMissesAndCachedTokens) {
   PrefixCache cache;
   EXPECT_EQ(hit(cache, text(1)), 0);

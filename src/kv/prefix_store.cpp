@@ -106,7 +106,7 @@ void PrefixStore::drop(const StoredSnapshot& snapshot, const Error& why) {
 
 Status PrefixStore::save(std::span<const TokenId> ids, const Sequence& sequence, SnapshotKind kind) {
   check(std::ssize(ids) == sequence.length(), "a snapshot has as many ids as positions");
-  if (ids.empty() || kind == SnapshotKind::periodic || !sequence.text_only() || sequence.replayed()) return {};
+  if (ids.empty() || kind < SnapshotKind::header || !sequence.text_only() || sequence.replayed()) return {};
   const SnapshotHeader header{options_.key, kind, sequence.numbers()};
   if (snapshot_bytes(header, sequence) > options_.budget) return {};
   const SnapshotName name{.key = key_hash_,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A folder of snapshots, so that a prompt's beginning need not be run again by the next process. Only what a later
-// request is likely to begin with goes there: snapshots of kind `header` and `end`. Periodic ones stay in memory.
+// request is likely to begin with goes there: snapshots of kind `header` and `end`. The others stay in memory.
 //
 // Nothing in the folder is ever trusted or needed: what is damaged, cut or of another model or version is a miss, told
 // in one line and never an error. Several processes may use one folder: a file appears whole, under its own name, and

@@ -77,7 +77,7 @@ std::optional<SnapshotHeader> header_of(const Json& json) {
   const auto tokens = number("tokens"), reachable = number("reachable"), published = number("published");
   if (!tokens || !reachable || !published || *published < -1 || *published > 1 << 20) return std::nullopt;
   header.numbers = {*tokens, *reachable, static_cast<int>(*published)};
-  for (const SnapshotKind k : {SnapshotKind::periodic, SnapshotKind::header, SnapshotKind::end}) {
+  for (const SnapshotKind k : {SnapshotKind::periodic, SnapshotKind::answer, SnapshotKind::header, SnapshotKind::end}) {
     if (kind != name(k)) continue;
     header.kind = k;
     return header;
