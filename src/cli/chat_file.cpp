@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/signals.h"
 #include "cli/json_lines.h"
 #include "tokenizer/chat/json_text.h"
 
@@ -40,9 +42,9 @@ Expected<std::string> text_of(const std::filesystem::path& path) {
 
 Status write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
-    const ssize_t n = ::write(descriptor, text.data(), text.size());
-    if (n < 0 && errno != EINTR) return fail(Errc::io, "{}", std::strerror(errno));
-    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
+    const ssize_t n = through_signals([&] { return ::write(descriptor, text.data(), text.size()); });
+    if (n < 0) return fail(Errc::io, "{}", std::strerror(errno));
+    text.remove_prefix(static_cast<std::size_t>(n));
   }
   return {};
 }
@@ -58,16 +60,20 @@ Status replace_file(const std::filesystem::path& path, std::string_view text) {
   }
   const std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
   if (error) return failed(error.message());
-  std::string beside = target.string() + ".XXXXXX";
-  const int descriptor = ::mkostemp(beside.data(), O_CLOEXEC);  // a name that nobody can guess, never a link
+  std::string beside;
+  const int descriptor = through_signals([&] {
+    beside = target.string() + ".XXXXXX";
+    return ::mkostemp(beside.data(), O_CLOEXEC);  // a name that nobody can guess, never a link
+  });
   if (descriptor < 0) return failed(std::strerror(errno));
   Status written = write_all(descriptor, text);
   const auto system = [&](bool good) {
     if (!good && written) written = fail(Errc::io, "{}", std::strerror(errno));
   };
-  if (std::filesystem::exists(status)) system(::fchmod(descriptor, static_cast<mode_t>(status.permissions())) == 0);
-  system(::fsync(descriptor) == 0);
-  system(::close(descriptor) == 0);
+  const auto mode = static_cast<mode_t>(status.permissions());
+  if (std::filesystem::exists(status)) system(through_signals([&] { return ::fchmod(descriptor, mode); }) == 0);
+  system(through_signals([&] { return ::fsync(descriptor); }) == 0);
+  system(::close(descriptor) == 0 || errno == EINTR);
   if (written) system(std::rename(beside.c_str(), target.c_str()) == 0);
   if (written) return {};
   ::unlink(beside.c_str());
@@ -104,6 +110,12 @@ Expected<ChatFile> load_chat(const std::filesystem::path& path) {
   const Json* options = json->find("options");
   if (options == nullptr || !options->is_object())
     return fail(Errc::format, "{}: \"options\" should be an object", file);
+  constexpr std::array<std::string_view, 3> known = {"mode", "reasoning_effort", "drop_thinking"};
+  for (const Json::Member& option : options->members()) {
+    if (std::ranges::find(known, option.key) != known.end()) continue;
+    return fail(Errc::format, "{}: the option {:?} is not known; mode, reasoning_effort and drop_thinking are", file,
+                option.key);
+  }
   const Json* messages = json->find("messages");
   if (messages == nullptr || !messages->is_array())
     return fail(Errc::format, "{}: \"messages\" should be a list", file);

@@ -97,6 +97,16 @@ TEST(ChatFile, DamageIsOneErrorThatNamesTheFile) {
   EXPECT_EQ(load_chat(folder.path()).error().code, Errc::io);
 }
 
+TEST(ChatFile, AnOptionThatIsNotKnownIsRefusedByName) {
+  const TestFolder folder;
+  const auto loaded = load_chat(folder.write(
+      "new.json",
+      R"({"format": "cachalot-chat", "version": 1, "options": {"mode": "chat", "temprature": 0}, "messages": []})"));
+  ASSERT_FALSE(loaded.has_value());
+  EXPECT_EQ(loaded.error().code, Errc::format);
+  EXPECT_NE(loaded.error().message.find("\"temprature\" is not known"), std::string::npos) << loaded.error().message;
+}
+
 TEST(ChatFile, AListIsAListAndNothingElse) {
   const TestFolder folder;
   EXPECT_EQ(load_json_list(folder.write("l", "[1]"))->items().size(), 1u);

@@ -11,10 +11,12 @@ constexpr std::string_view fence = "\"\"\"";
 }  // namespace
 
 std::optional<std::string> ChatInput::push(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
   if (state_ == State::none && line.starts_with(fence)) {
     state_ = State::block;
     line.remove_prefix(fence.size());
     if (line.empty()) return {};  // the block begins with the next line
+    if (line.starts_with('\n')) line.remove_prefix(1);
   }
   if (state_ == State::block) {
     const bool closed = line.ends_with(fence);
@@ -24,7 +26,8 @@ std::optional<std::string> ChatInput::push(std::string_view line) {
       text_ += '\n';
       return {};
     }
-    if (line.empty() && text_.ends_with('\n')) text_.pop_back();  // the closing fence had a line of its own
+    const bool own_line = line.empty() || line.ends_with('\n');
+    if (own_line && text_.ends_with('\n')) text_.pop_back();  // the closing fence had a line of its own
     return finish();
   }
   if (line.ends_with('\\')) {

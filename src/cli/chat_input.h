@@ -9,15 +9,17 @@
 namespace cachalot {
 
 // A line that ends with \ goes on in the next one; the backslash stands for the end of the line. A line that begins
-// with """ opens a block, which ends with a line that ends with """ (the same one, if there is text between).
+// with """ opens a block, which ends with a line that ends with """ (the same one, if there is text between). Several
+// lines may come as one, pasted: they are one text. CR LF ends a line as LF does.
 class ChatInput {
  public:
-  // The whole text once it is complete, else nothing. `line` is without its end.
+  // The whole text once it is complete, else nothing. `line` is without its LF.
   std::optional<std::string> push(std::string_view line);
 
   bool pending() const { return state_ != State::none; }
+  bool in_block() const { return state_ == State::block; }
 
-  // What has come, where no more lines will: a block need not be closed. Nothing where nothing has come.
+  // What has come, where no more lines will, be a block closed or not. Nothing where nothing has come.
   std::optional<std::string> finish();
 
   void clear() { *this = {}; }

@@ -39,6 +39,30 @@ TEST(ChatInput, ABlockHoldsAnything) {
   EXPECT_EQ(texts_of({"\"\"\"a", "b"}), Texts{"unfinished: a\nb\n"});
 }
 
+TEST(ChatInput, CarriageReturnsBelongToTheEndsOfLines) {
+  EXPECT_EQ(texts_of({"Hello.\r", "\r", "a\rb\r\r"}), (Texts{"Hello.", "", "a\rb\r"}));
+  EXPECT_EQ(texts_of({"a\\\r", "b\r"}), Texts{"a\nb"});
+  EXPECT_EQ(texts_of({"\"\"\"\r", "x\r", "y\r", "\"\"\"\r", "z"}), (Texts{"x\ny", "z"}));
+  EXPECT_EQ(texts_of({"\"\"\"a\"\"\"\r"}), Texts{"a"});
+}
+
+TEST(ChatInput, LinesPastedAsOneAreOneText) {
+  EXPECT_EQ(texts_of({"/reset\n\nb\\\nc", "d"}), (Texts{"/reset\n\nb\\\nc", "d"}));
+  EXPECT_EQ(texts_of({"\"\"\"\na\nb\n\"\"\"", "c"}), (Texts{"a\nb", "c"}));
+  EXPECT_EQ(texts_of({"\"\"\"", "a\nb", "c\n\"\"\""}), Texts{"a\nb\nc"});
+  EXPECT_EQ(texts_of({"a\nb\\", "c"}), Texts{"a\nb\nc"});
+}
+
+TEST(ChatInput, AnOpenBlockIsKnown) {
+  ChatInput input;
+  EXPECT_FALSE(input.in_block());
+  EXPECT_FALSE(input.push("a\\"));
+  EXPECT_FALSE(input.in_block());
+  EXPECT_EQ(input.push("b"), "a\nb");
+  EXPECT_FALSE(input.push("\"\"\"a"));
+  EXPECT_TRUE(input.in_block());
+}
+
 TEST(ChatInput, AFenceInsideALineIsText) { EXPECT_EQ(texts_of({"a \"\"\""}), Texts{"a \"\"\""}); }
 
 TEST(ChatInput, WhatWasBegunCanBeDropped) {
