@@ -7,17 +7,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <iostream>
 #include <memory>
 #include <string>
 
 #include "base/utf8.h"
 #include "cli/cache_options.h"
 #include "cli/chat_file.h"
-#include "cli/chat_input.h"
+#include "cli/chat_loop.h"
 #include "cli/chat_session.h"
 #include "cli/draft_options.h"
-#include "cli/line_editor.h"
 #include "cli/model_options.h"
 #include "cli/option_checks.h"
 #include "cli/prefill_options.h"
@@ -97,43 +95,6 @@ Expected<std::vector<Json>> beginning_of(const ChatFlags& flags) {
   return messages;
 }
 
-void talk(ChatSession& session) {
-  LineEditor editor(history_file());
-  ChatInput input;
-  for (int interrupts = 0; interrupts < 2 && output_is_good();) {
-    await_interrupt();  // a Ctrl-C that came too late for the answer is no reason to end
-    const LineEditor::Line line = editor.read(input.pending() ? "... " : session.prompt());
-    switch (line.end) {
-      case LineEditor::End::end:
-        print_error("\n");
-        return;
-      case LineEditor::End::interrupt:
-        print_error("^C\n");
-        interrupts = line.text.empty() && !input.pending() ? interrupts + 1 : 0;
-        input.clear();
-        if (interrupts == 1) print_error("[Ctrl-C once more, or Ctrl-D, ends the program]\n");
-        break;
-      case LineEditor::End::line:
-        interrupts = 0;
-        editor.remember(line.text);
-        if (const auto text = input.push(line.text)) {
-          if (session.take(*text) == ChatSession::Next::quit) return;
-        }
-    }
-  }
-}
-
-Status answer_lines(ChatSession& session) {
-  ChatInput input;
-  for (std::string line; output_is_good() && std::getline(std::cin, line);) {
-    if (const auto text = input.push(line)) {
-      if (session.take(*text) == ChatSession::Next::quit) return {};
-    }
-  }
-  if (const auto text = input.finish()) session.take(*text);
-  return input_was_read();
-}
-
 Expected<int> chat(ChatFlags& flags) {
   const auto options = options_of(flags);
   if (!options) return tl::unexpected(options.error());
@@ -170,12 +131,10 @@ Expected<int> chat(ChatFlags& flags) {
                 begun.error().message);
   }
 
-  const bool terminal = isatty(STDOUT_FILENO) != 0;
+  const bool terminal = isatty(STDOUT_FILENO) != 0;  // a dumb one as well
   const bool typed = isatty(STDIN_FILENO) != 0;
-  const char* no_color = std::getenv("NO_COLOR");
-  const ChatStyle style{.terminal = terminal,
-                        .color = terminal && (no_color == nullptr || *no_color == '\0'),
-                        .show_thinking = terminal || flags.show_thinking};
+  const ChatStyle style{
+      .terminal = terminal, .color = takes_escapes(STDOUT_FILENO), .show_thinking = terminal || flags.show_thinking};
   ChatView view(
       style,
       [](std::string_view text) {
@@ -190,16 +149,15 @@ Expected<int> chat(ChatFlags& flags) {
   };
   hooks.progress_over = [&] { progress.clear(); };
   hooks.answer_over = [&] { places.tell(); };
-  hooks.interrupted = [typed] { return (typed && interrupted()) || !output_is_good(); };
+  hooks.interrupted = [] { return interrupted() || !output_is_good(); };
+  hooks.output_lost = [] { return !output_is_good(); };
   if (typed) hooks.answer_begins = await_interrupt;
   ChatSession session(*conversation, flags.generate, view, hooks);
   if (typed) {
     print_error("[/help tells the commands, Ctrl-C stops an answer, Ctrl-D ends]\n");
-    talk(session);
-    return 0;
+    return converse_on_terminal(session);
   }
-  if (Status read = answer_lines(session); !read) return tl::unexpected(read.error());
-  return session.failed() ? 1 : 0;
+  return converse_by_lines(session);
 }
 
 }  // namespace
@@ -238,7 +196,8 @@ void add_chat_command(Command& program) {
   command.notes(
       "Where standard input is no terminal, each line of it is a turn (or a tool's result, or a command), and the "
       "answers go to standard output. A line that ends with \\ goes on in the next; \"\"\" begins and ends a text of "
-      "several lines; /help lists the commands. On a terminal Ctrl-C stops an answer, and what there is of it stays.\n"
+      "several lines; /help lists the commands. On a terminal Ctrl-C stops an answer, and what there is of it stays; "
+      "elsewhere it ends the program, with what the answer has come to.\n"
       "With --prefill replay an answer may also hang on which states of the conversation are still kept "
       "(--cache-budget; /load begins without any); with exact it never does.\n"
       "Lines typed are kept in $XDG_STATE_HOME/cachalot/history (~/.local/state/cachalot/history).");

@@ -7,10 +7,8 @@
 #include <array>
 #include <charconv>
 
-#include "base/byte_text.h"
 #include "base/utf8.h"
 #include "cli/chat_file.h"
-#include "cli/draft_options.h"
 
 namespace cachalot {
 namespace {
@@ -21,10 +19,6 @@ std::string trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(white_space);
   if (first == std::string_view::npos) return {};
   return std::string(text.substr(first, text.find_last_not_of(white_space) - first + 1));
-}
-
-std::string thinking_text(const ChatOptions& options) {
-  return options.mode == ChatMode::chat ? "off" : fmt::format("on, effort {}", options.effort);
 }
 
 }  // namespace
@@ -55,15 +49,15 @@ ChatSession::ChatSession(Conversation& conversation, const GenerateOptions& gene
 
 std::span<const ChatSession::Command> ChatSession::commands() {
   static constexpr std::array<Command, 8> all = {{
-      {"help", "", "this list", &ChatSession::help},
-      {"reset", "", "forget all turns; system text, tools and options stay", &ChatSession::reset},
-      {"save", "FILE", "write the conversation", &ChatSession::save},
-      {"load", "FILE", "go on with a saved one", &ChatSession::load},
-      {"stats", "", "tokens, times and memory", &ChatSession::stats},
-      {"think", "on|off|low|high|max|1..100", "whether answers begin with reasoning, and how much",
-       &ChatSession::think},
-      {"system", "TEXT", "set the system text; alone: show it", &ChatSession::system},
-      {"quit", "", "end, as Ctrl-D does", nullptr},
+      {"help", "", "", "this list", &ChatSession::help},
+      {"reset", "", "", "forget all turns; system text, tools and options stay", &ChatSession::reset},
+      {"save", "FILE", "", "write the conversation", &ChatSession::save},
+      {"load", "FILE", "", "go on with a saved one", &ChatSession::load},
+      {"stats", "", "", "tokens, times and memory", &ChatSession::stats},
+      {"think", "HOW", "on|off|low|high|max",
+       "whether answers begin with reasoning, and how much: on, off, low, high, max, or 1 to 100", &ChatSession::think},
+      {"system", "TEXT", "", "set the system text; alone: show it", &ChatSession::system},
+      {"quit", "", "", "end, as Ctrl-D does", nullptr},
   }};
   return all;
 }
@@ -105,6 +99,11 @@ ChatSession::Next ChatSession::take(std::string_view input) {
   return Next::go_on;
 }
 
+void ChatSession::take_unclosed(std::string_view input) {
+  tell({Errc::format, "the text that \"\"\" began is not closed: all up to the end of input is taken for it"});
+  (void)take(input);
+}
+
 void ChatSession::run_command(std::string_view input) {
   const std::size_t end = std::min(input.find_first_of(white_space), input.size());
   const std::string_view name = input.substr(0, end);
@@ -121,13 +120,16 @@ void ChatSession::run_command(std::string_view input) {
 }
 
 void ChatSession::help(const std::string&) {
-  std::string text;
+  std::vector<CommandHelp> lines;
   for (const Command& c : commands())
-    text += fmt::format("{:<34}  {}\n", fmt::format("/{} {}", c.name, c.argument), c.help);
-  view_.say(text +
-            "A line that ends with \\ goes on in the next. \"\"\" begins and ends a text of several lines.\n"
-            "One line that begins with a slash, but is no command, is typed with two. Ctrl-C stops an answer; what "
-            "there is of it stays.\n");
+    lines.push_back({fmt::format("/{}{}{}", c.name, c.argument.empty() ? "" : " ", c.argument), c.help});
+  view_.say(chat_help(lines));
+}
+
+LineCompletion ChatSession::complete(std::string_view before) {
+  std::vector<CommandWords> words;
+  for (const Command& c : commands()) words.push_back({c.name, c.words.empty() ? c.argument : c.words});
+  return complete_command(before, words);
 }
 
 void ChatSession::reset(const std::string&) {
@@ -164,29 +166,7 @@ void ChatSession::load(const std::string& path) {
   tell_open_calls();
 }
 
-void ChatSession::stats(const std::string&) {
-  const auto rate = [](std::int64_t n, double s) { return s > 0 ? static_cast<double>(n) / s : 0.0; };
-  const auto lines = [&](const char* what, const Totals& t) {
-    return fmt::format(
-        "{:<13} prompt {} tokens: {} cached, {} run in {:.2f} s ({:.1f} tokens/s); answer {} tokens in {:.2f} s "
-        "({:.1f} tokens/s)\n",
-        what, t.prompt, t.cached, t.prompt - t.cached, t.prompt_seconds, rate(t.prompt - t.cached, t.prompt_seconds),
-        t.tokens, t.decode_seconds, rate(t.tokens, t.decode_seconds));
-  };
-  std::string text;
-  if (last_.answers > 0) text += lines("last answer", last_);
-  if (all_.answers > 1) text += lines(fmt::format("all {}", all_.answers).c_str(), all_);
-  if (const std::string drafts = draft_text(all_.drafts); !drafts.empty())
-    text += fmt::format("{:<13} {}\n", "drafts", drafts);
-  if (const LayerTokens& work = all_.layer_tokens; work.run < work.exact)
-    text += fmt::format("{:<13} replay: {} of {} layer-tokens\n", "prefill", work.run, work.exact);
-  text += fmt::format("{:<13} {} messages, {} of {} tokens of context used; thinking {}\n", "conversation",
-                      conversation_.messages().size(), last_.prompt + last_.tokens, conversation_.context_tokens(),
-                      thinking_text(conversation_.options().chat));
-  const PrefixCacheStats& kept = conversation_.cache_stats();
-  text += fmt::format("{:<13} {} in {} snapshots to go on from\n", "state", byte_text(kept.bytes), kept.entries);
-  view_.say(text);
-}
+void ChatSession::stats(const std::string&) { view_.say(chat_stats(conversation_, last_, all_)); }
 
 void ChatSession::think(const std::string& text) {
   ConversationOptions options = conversation_.options();
@@ -246,6 +226,7 @@ void ChatSession::answer(const Json& said) {
   if (hooks_.answer_over) hooks_.answer_over();
   if (!answer) return tell(answer.error());
   if (answer->kept) {
+    ++answers_;
     last_ = {};
     last_.add(*answer);
     all_.add(*answer);
@@ -263,6 +244,7 @@ void ChatSession::tell_end(const Answer& answer) {
       return view_.note(fmt::format("[context: all {} positions of the model are used; /reset begins anew]\n",
                                     conversation_.context_tokens()));
     case EndReason::interrupted:
+      if (hooks_.output_lost && hooks_.output_lost()) return;  // that is told once, as the command's error
       return view_.note(answer.kept ? "[interrupted: what there is of the answer stays]\n"
                                     : "[interrupted before the answer began: nothing was added]\n");
     case EndReason::stop:
@@ -270,17 +252,6 @@ void ChatSession::tell_end(const Answer& answer) {
     case EndReason::enough:
       return;
   }
-}
-
-void ChatSession::Totals::add(const Answer& answer) {
-  ++answers;
-  prompt += answer.prompt_tokens;
-  cached += answer.cached_tokens;
-  tokens += answer.tokens;
-  prompt_seconds += answer.prompt_seconds;
-  decode_seconds += answer.decode_seconds;
-  drafts.add(answer.drafts);
-  layer_tokens.add(answer.layer_tokens);
 }
 
 }  // namespace cachalot

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/chat_report.h"
 #include "cli/chat_view.h"
+#include "cli/line_completion.h"
 #include "engine/conversation.h"
 
 namespace cachalot {
@@ -21,6 +23,7 @@ class ChatSession {
   struct Hooks {
     std::function<void()> answer_begins{};  // before each answer
     std::function<bool()> interrupted{};
+    std::function<bool()> output_lost{};  // where that is why an answer was interrupted, nobody reads how it ended
     std::function<void(std::int64_t done, std::int64_t total)> prompt_progress{};
     std::function<void()> progress_over{};  // before anything is shown
     std::function<void()> answer_over{};    // behind each answer, where no line is open
@@ -35,15 +38,23 @@ class ChatSession {
   enum class Next { go_on, quit };
   // One input, as ChatInput gives it. Errors are told, and the session goes on.
   Next take(std::string_view input);
+  // What a block held that the end of input left open: an error, and a turn all the same.
+  void take_unclosed(std::string_view input);
 
-  bool failed() const { return failed_; }  // whether an error was told
+  bool failed() const { return failed_; }            // whether an error was told
+  std::int64_t answers() const { return answers_; }  // that were kept
+
+  // What Tab adds to an input.
+  static LineCompletion complete(std::string_view before);
 
   // Tells what calls wait for a result, if any.
   void tell_open_calls();
 
  private:
   struct Command {
-    std::string_view name, argument, help;
+    std::string_view name, argument;
+    std::string_view words;  // that the argument may be, with | between; may be empty
+    std::string_view help;
     void (ChatSession::*run)(const std::string& argument);
   };
   static std::span<const Command> commands();
@@ -69,14 +80,8 @@ class ChatSession {
   std::vector<Json> beginning_;  // the system message, if there is one
   bool failed_ = false;
 
-  struct Totals {
-    std::int64_t answers = 0, prompt = 0, cached = 0, tokens = 0;
-    double prompt_seconds = 0, decode_seconds = 0;
-    DraftCounts drafts{};
-    LayerTokens layer_tokens{};
-    void add(const Answer& answer);
-  };
-  Totals last_, all_;
+  std::int64_t answers_ = 0;
+  AnswerTotals last_, all_;  // since /reset
 };
 
 }  // namespace cachalot

@@ -187,15 +187,55 @@ TEST(ChatSession, SystemSetsTheTextAndKeepsTheTools) {
 
 TEST(ChatSession, StatsTellWhatWasCached) {
   Talk talk;
-  EXPECT_NE(talk.take("/stats").find("0 messages, 0 of 8192"), std::string::npos);
+  EXPECT_EQ(talk.take("/stats"),
+            "Conversation\n  messages   0\n  context    0 of 8192 tokens used\n  thinking   off\n"
+            "  states     0 B in 0 snapshots to go on from\n");
   (void)talk.say("Hello.", "Aye, and a long way to go.");
   EXPECT_NE(talk.take("/stats").find("tokens: 0 cached"), std::string::npos) << talk.out;
   (void)talk.say("And?", "Nay.");
   const std::string told = talk.take("/stats");
-  EXPECT_EQ(told.find("last answer   prompt 0"), std::string::npos) << told;
-  EXPECT_EQ(told.substr(0, told.find('\n')).find(" 0 cached"), std::string::npos) << told;
-  EXPECT_NE(told.find("all 2"), std::string::npos) << told;
+  EXPECT_TRUE(told.starts_with("Last answer\n  prompt ")) << told;
+  EXPECT_EQ(told.substr(0, told.find("answer ")).find(" 0 cached"), std::string::npos) << told;
+  EXPECT_NE(told.find("All 2 answers\n"), std::string::npos) << told;
   EXPECT_NE(talk.take("/help").find("/stats"), std::string::npos);
+}
+
+TEST(ChatSession, HelpAndStatsFitSixtyColumns) {
+  Talk talk;
+  (void)talk.say("Hello.", "Aye, and a long way to go.");
+  (void)talk.say("And?", "Nay.");
+  for (const char* command : {"/help", "/stats"}) {
+    const std::string told = talk.take(command);
+    for (std::string_view rest = told; !rest.empty(); rest.remove_prefix(rest.find('\n') + 1))
+      EXPECT_LE(rest.find('\n'), 60u) << rest.substr(0, rest.find('\n'));
+  }
+}
+
+TEST(ChatSession, TabCompletesCommandsAndWhatTheyTake) {
+  EXPECT_EQ(ChatSession::complete("/he").insert, "lp");
+  EXPECT_EQ(ChatSession::complete("/lo").insert, "ad ");
+  EXPECT_EQ(ChatSession::complete("/s").choices, (std::vector<std::string>{"save", "stats", "system"}));
+  EXPECT_EQ(ChatSession::complete("/think m").insert, "ax");
+  EXPECT_TRUE(ChatSession::complete("/think 1").insert.empty());
+  EXPECT_TRUE(ChatSession::complete("/reset ").choices.empty());
+}
+
+TEST(ChatSession, AnAnswerThatNobodyCanReadDoesNotSayItWasInterrupted) {
+  Talk talk;
+  ChatSession session(talk.conversation, talk.generate, talk.view, {.output_lost = [] { return true; }});
+  talk.model.end = EndReason::interrupted;
+  talk.model.lines = {"Aye."};
+  (void)session.take("Hello.");
+  EXPECT_EQ(talk.notes, "");
+}
+
+TEST(ChatSession, ABlockThatWasNotClosedIsAnErrorAndATurn) {
+  Talk talk;
+  talk.model.lines = {"Aye."};
+  talk.session.take_unclosed("a\nb\n");
+  EXPECT_NE(talk.notes.find("is not closed"), std::string::npos) << talk.notes;
+  EXPECT_EQ(talk.out, "Aye.\n");
+  EXPECT_TRUE(talk.session.failed());
 }
 
 TEST(ChatSession, APromptPastTheContextSaysWhatToDoAndTheConversationGoesOn) {

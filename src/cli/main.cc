@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   using namespace cachalot;
   open_standard_streams();
   report_file_limits();
+  ignore_stray_signals();
   // Standard output is for results; what there is to say about them goes to standard error.
   spdlog::set_default_logger(spdlog::stderr_color_mt(
       "cachalot", takes_escapes(STDERR_FILENO) ? spdlog::color_mode::always : spdlog::color_mode::never));

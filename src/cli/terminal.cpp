@@ -16,6 +16,8 @@
 #include <iostream>
 #include <iterator>
 
+#include "base/signals.h"
+
 namespace cachalot {
 namespace {
 
@@ -23,12 +25,20 @@ constexpr double seconds_between_lines = 5;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-std::atomic<int> stop{0};  // the signal
-static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may set it");
+std::atomic<int> stop{0}, end{0};  // signals: the newest that asks to stop, and the one that ends a conversation
+std::atomic<bool> outlasts{false};
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free,
+              "a signal handler may set them");
 
 void on_signal(int number) {
   stop = number;
-  std::signal(number, SIG_DFL);
+  if (number != SIGINT) end = number;
+  if (number != SIGINT || !outlasts) std::signal(number, SIG_DFL);
+}
+
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
 }
 
 }  // namespace
@@ -96,26 +106,35 @@ void open_standard_streams() {
 }
 
 void catch_interrupts() {
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
+  handle_signal(SIGINT, on_signal);
+  handle_signal(SIGTERM, on_signal);
 }
 
 bool interrupted() { return stop != 0; }
 
 void await_interrupt() {
-  stop = 0;
-  std::signal(SIGINT, on_signal);
+  stop = end.load();
+  handle_signal(SIGINT, on_signal);
 }
 
 int interrupt_exit_code() { return 128 + (stop == 0 ? SIGINT : stop.load()); }
 
-bool takes_escapes(int stream) {
-  const auto says = [](const char* variable) {
-    const char* value = std::getenv(variable);
-    return std::string_view(value == nullptr ? "" : value);
-  };
-  return isatty(stream) != 0 && says("NO_COLOR").empty() && says("TERM") != "dumb" && !says("TERM").empty();
+void outlast_interrupts() {
+  outlasts = true;
+  catch_interrupts();
+  struct sigaction now = {};
+  if (::sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) handle_signal(SIGHUP, on_signal);  // nohup
 }
+
+int ended_by() { return end; }
+
+void ignore_stray_signals() { std::signal(SIGUSR1, SIG_IGN); }
+
+bool knows_escapes(int stream) {
+  return isatty(stream) != 0 && variable("TERM") != "dumb" && !variable("TERM").empty();
+}
+
+bool takes_escapes(int stream) { return knows_escapes(stream) && variable("NO_COLOR").empty(); }
 
 void report_file_limits() { std::signal(SIGXFSZ, SIG_IGN); }
 

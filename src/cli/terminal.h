@@ -53,13 +53,23 @@ bool interrupted();
 // As a shell has it: 130 for Ctrl-C, 143 for SIGTERM.
 int interrupt_exit_code();
 
-// Whether a stream is a terminal that knows escape sequences (TERM is neither dumb nor missing) and may show them
-// (NO_COLOR is not set).
+// Whether a stream is a terminal that knows escape sequences (TERM is neither dumb nor missing), and whether it may
+// show them as well (NO_COLOR is not set).
+bool knows_escapes(int stream);
 bool takes_escapes(int stream);
 
-// For work that goes on after an interrupt: the flag is as new, the next Ctrl-C sets it, and one more ends the program.
-// SIGTERM ends it as ever.
+// For work that goes on after an interrupt: the flag is as new, the next Ctrl-C sets it, and one more ends the program,
+// unless it outlasts them.
 void await_interrupt();
+
+// For a conversation, which nothing but its end may take away: SIGINT sets the flag however often it comes, SIGTERM and
+// SIGHUP as well; of these a second one ends the program at once.
+void outlast_interrupts();
+// Of SIGTERM and SIGHUP the one that came, from then on; else 0.
+int ended_by();
+
+// What the program has no use for, and would end it: SIGUSR1 is ignored.
+void ignore_stray_signals();
 
 // From here on a file that may grow no further (`ulimit -f`) is an error to tell, not the end of the program.
 void report_file_limits();

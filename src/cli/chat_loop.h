@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what is typed, or from the lines of a pipe, to the end of a conversation. Both give the program's exit code: 0,
+// 1 where an error was told, 128 and the number of the signal that ended it.
+#pragma once
+
+#include "base/expected.h"
+#include "cli/chat_session.h"
+
+namespace cachalot {
+
+// Ctrl-C stops an answer, and nothing but the user, SIGTERM and SIGHUP ends the conversation.
+int converse_on_terminal(ChatSession& session);
+
+// SIGINT ends it: what the answer has come to by then is written. Error: that of reading.
+Expected<int> converse_by_lines(ChatSession& session);
+
+}  // namespace cachalot
