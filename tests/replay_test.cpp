@@ -248,7 +248,7 @@ TEST(Replay, RowsInTheWrongPlaceAreRefused) {
   const auto error = [&](const std::vector<Row>& rows) {
     const Status ran = model.forward(context, {sequences, rows}, logits);
     EXPECT_EQ(a.length() + b.length(), 0);
-    return ran ? std::string() : ran.error().message;
+    return ran ? std::string() : std::string(ran.error().message);
   };
   const Row plain{.token = TokenId{5}}, global{.token = TokenId{5}, .global_only = true};
   Row wants = global, second = global;

@@ -8,6 +8,7 @@ import unittest
 
 import check_docs
 import check_file_size
+import check_foreign_text
 import check_includes
 import check_known_faults
 import check_operators
@@ -40,6 +41,18 @@ class Checks(unittest.TestCase):
         self.write("src/ops/a.cpp", '#include <vector>\n#include "ops/b.h"\n#include "base/check.h"\n#include "tensor/view.h"\n#include "hwy/highway.h"\n')
         self.write("src/cli/run.cpp", '#include "version.h"\n#include "engine/engine.h"\n')
         self.expect(check_includes)
+
+    def test_output_and_exceptions_that_go_past_the_filter_are_found(self):
+        self.write("src/cli/a.cpp", "std::cout << name;\nfmt::print(\"{}\", name);\nreport(e.what());\n// std::cerr\n")
+        self.expect(check_foreign_text, "a.cpp:1: prints", "a.cpp:2: prints", "a.cpp:3: tells")
+        self.write("src/cli/a.cpp", "print_out(name);\n")
+        self.write("src/cli/a_test.cpp", "std::cout << name;\n")
+        self.expect(check_foreign_text)
+
+    def test_a_call_of_filesystem_that_throws_is_found(self):
+        self.write("src/kv/a.cpp", "fs::exists(a / b(c));\nfs::exists(a, error);\nstd::filesystem::exists(status);\n"
+                                   "fs::remove(a,\n  ignored);\nfs::directory_iterator it(a);\nfs::directory_iterator();\n")
+        self.expect(check_foreign_text, "a.cpp:1: std::filesystem::exists", "a.cpp:6: std::filesystem::directory_iterator")
 
     def test_an_include_of_a_room_to_the_right_is_found(self):
         self.write("src/ops/a.cpp", '#include "tensor/view.h"\n#include "model/layer.h"\n')

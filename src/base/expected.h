@@ -2,11 +2,9 @@
 // Errors of the world (a file, a request, an option) are values: Expected<T> or Status. Errors of ours are check().
 #pragma once
 
-#include <fmt/format.h>
-
-#include <string>
 #include <tl/expected.hpp>
-#include <utility>
+
+#include "base/shown_text.h"
 
 namespace cachalot {
 
@@ -23,7 +21,7 @@ enum class Errc {
 // `message` is one sentence for a person: what, where, found, wanted, what to do.
 struct Error {
   Errc code;
-  std::string message;
+  ShownText message;
 };
 
 template <class T>
@@ -34,10 +32,11 @@ class [[nodiscard]] Expected : public tl::expected<T, Error> {
 
 using Status = Expected<void>;
 
-// return fail(Errc::format, "{}: {} bytes, expected {}", file, found, wanted);
+// return fail(Errc::format, "{}: {} bytes, expected {}", file, found, wanted); what is foreign in it is made visible
+// and cut (shown_text.h).
 template <class... Args>
-tl::unexpected<Error> fail(Errc code, fmt::format_string<Args...> format, Args&&... args) {
-  return tl::unexpected<Error>(Error{code, fmt::format(format, std::forward<Args>(args)...)});
+tl::unexpected<Error> fail(Errc code, MessageFormat<Args...> format, const Args&... args) {
+  return tl::unexpected<Error>(Error{code, message(format, args...)});
 }
 
 }  // namespace cachalot

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/shown_text.h"
 #include "base/signals.h"
 
 namespace cachalot {
@@ -21,7 +22,7 @@ namespace {
 struct Mapping {
   std::atomic<const std::byte*> data{nullptr};  // null: free; path and size change only then
   std::size_t size = 0;
-  std::string path;
+  std::string path, shown;  // and how a terminal may show it
   Mapping* next = nullptr;
 };
 std::atomic<Mapping*> mappings{nullptr};
@@ -54,7 +55,7 @@ void on_bus_error(int, siginfo_t* info, void*) {
       while (true) ::pause();  // another thread is at it, and ends the program
     }
     tell("cachalot: ");
-    tell(m->path);
+    tell(m->shown);
     tell(": byte ");
     tell(static_cast<std::size_t>(at - data));
     tell(" can't be read any more: the file had ");
@@ -96,6 +97,7 @@ void watch_mapping(const std::byte* data, std::size_t size, const std::filesyste
   }
   place->size = size;
   place->path = path.string();
+  place->shown = shown_text(place->path);
   place->data.store(data);
 }
 
@@ -104,6 +106,13 @@ void forget_mapping(const std::byte* data) {
   for (Mapping* m = mappings.load(); m != nullptr; m = m->next) {
     if (m->data.load() == data) m->data.store(nullptr);
   }
+}
+
+std::size_t mapping_places() {
+  const std::lock_guard lock(changes);
+  std::size_t n = 0;
+  for (const Mapping* m = mappings.load(); m != nullptr; m = m->next) ++n;
+  return n;
 }
 
 }  // namespace cachalot

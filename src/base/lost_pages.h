@@ -12,5 +12,7 @@ namespace cachalot {
 // handled it before.
 void watch_mapping(const std::byte* data, std::size_t size, const std::filesystem::path& path);
 void forget_mapping(const std::byte* data);
+// Places that are kept for mappings, for tests: as many as there have been at a time, not over time.
+std::size_t mapping_places();
 
 }  // namespace cachalot

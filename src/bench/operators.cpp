@@ -37,7 +37,8 @@ std::span<const OperatorBench> operator_benches() {
 Expected<std::vector<OperatorBench>> find_benches(std::span<const std::string> names) {
   for (const std::string& name : names) {
     if (std::ranges::find(operator_names, name) == operator_names.end()) {
-      return fail(Errc::usage, "bench: no operator is called {}; there are {}", name, fmt::join(operator_names, ", "));
+      return fail(Errc::usage, "bench: no operator is called {}; there are {}", name,
+                  shown_list(operator_names, operator_names.size()));
     }
   }
   std::vector<OperatorBench> found;

@@ -10,8 +10,6 @@
 namespace cachalot {
 namespace {
 
-constexpr std::size_t most_named = 10;
-
 // The other half of a weight and its scale; empty for a tensor that has none.
 std::optional<std::string> partner(const ExpectedTensor& tensor) {
   switch (tensor.role) {
@@ -34,14 +32,7 @@ std::string types_of(TensorRole role) {
   return text;
 }
 
-std::string list_of(std::span<const std::string> names) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), most_named); ++i) text += (i == 0 ? "" : ", ") + names[i];
-  if (names.size() > most_named) text += fmt::format(" and {} more", names.size() - most_named);
-  return text;
-}
-
-std::string shape_text(std::span<const std::int64_t> shape) { return Json::array({shape.begin(), shape.end()}).dump(); }
+ShownText shape_text(std::span<const std::int64_t> shape) { return message("[{}]", shown_list(shape)); }
 
 }  // namespace
 
@@ -74,9 +65,9 @@ Expected<std::vector<std::string>> check_tensors(const Checkpoint& checkpoint) {
     if (!used.contains(tensor.name)) unused.push_back(tensor.name);
   }
   if (!missing.empty()) {
-    const std::string also = unused.empty() ? "" : fmt::format(". Tensors nobody asks for: {}", list_of(unused));
+    const std::string also = unused.empty() ? "" : fmt::format(". Tensors nobody asks for: {}", shown_list(unused));
     return fail(Errc::missing, "{}: {} tensors are missing: {}{}", checkpoint.directory().string(), missing.size(),
-                list_of(missing), also);
+                shown_list(missing), also);
   }
   return unused;
 }

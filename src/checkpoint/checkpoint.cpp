@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "base/mapped_file.h"
@@ -14,13 +15,10 @@ namespace {
 constexpr const char* index_name = "model.safetensors.index.json";
 constexpr const char* single_name = "model.safetensors";
 
-// "a, b, c and 4 more"
-std::string some_of(std::span<const std::string> names) {
-  constexpr std::size_t most = 5;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), most); ++i) text += (i == 0 ? "" : ", ") + names[i];
-  if (names.size() > most) text += fmt::format(" and {} more", names.size() - most);
-  return text;
+// Whatever is wrong with a path, such as a name that is too long, shows when it is opened.
+bool is_there(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::symlink_status(path, ignored).type() != std::filesystem::file_type::not_found;
 }
 
 }  // namespace
@@ -28,11 +26,11 @@ std::string some_of(std::span<const std::string> names) {
 Status Checkpoint::open_shards(std::span<const std::string> names) {
   std::vector<std::string> absent;
   for (const std::string& name : names) {
-    if (!std::filesystem::exists(directory_ / name)) absent.push_back(name);
+    if (!is_there(directory_ / name)) absent.push_back(name);
   }
   if (!absent.empty()) {
     return fail(Errc::missing, "{}: {} of {} shards that {} names are missing: {}", directory_.string(), absent.size(),
-                names.size(), index_name, some_of(absent));
+                names.size(), index_name, shown_list(absent));
   }
   for (const std::string& name : names) {
     auto file = SafetensorsFile::open(directory_ / name);
@@ -76,18 +74,18 @@ Status Checkpoint::collect(const ShardIndex* index) {
   }
   if (!absent.empty()) {
     return fail(Errc::missing, "{}: {} tensors are not in the shard they are listed in: {}",
-                (directory_ / index_name).string(), absent.size(), some_of(absent));
+                (directory_ / index_name).string(), absent.size(), shown_list(absent));
   }
   if (!unlisted.empty())
     warnings_.push_back(
-        fmt::format("{}: {} tensors are not listed: {}", index_name, unlisted.size(), some_of(unlisted)));
+        message("{}: {} tensors are not listed: {}", index_name, unlisted.size(), shown_list(unlisted)));
   if (!elsewhere.empty()) {
-    warnings_.push_back(fmt::format("{}: {} tensors lie in a second shard too, not used: {}", index_name,
-                                    elsewhere.size(), some_of(elsewhere)));
+    warnings_.push_back(message("{}: {} tensors lie in a second shard too, not used: {}", index_name, elsewhere.size(),
+                                shown_list(elsewhere)));
   }
   if (index->total_size && *index->total_size != bytes_) {
     warnings_.push_back(
-        fmt::format("{}: total_size is {}, but the tensors have {} bytes", index_name, *index->total_size, bytes_));
+        message("{}: total_size is {}, but the tensors have {} bytes", index_name, *index->total_size, bytes_));
   }
   return {};
 }
@@ -101,21 +99,19 @@ Expected<Checkpoint> Checkpoint::open(const std::filesystem::path& directory) {
   if (!loaded) return tl::unexpected(loaded.error());
   checkpoint.loaded_ = std::move(*loaded);
   if (const auto& keys = checkpoint.loaded_.unknown_keys; !keys.empty()) {
-    std::string all;
-    for (const std::string& key : keys) all += (all.empty() ? "" : ", ") + key;
-    checkpoint.warnings_.push_back(fmt::format("config.json: unknown keys, not used: {}", all));
+    checkpoint.warnings_.push_back(message("config.json: unknown keys, not used: {}", shown_list(keys)));
   }
 
   std::optional<ShardIndex> index;
   std::vector<std::string> names = {single_name};
-  if (const auto path = directory / index_name; std::filesystem::exists(path)) {
+  if (const auto path = directory / index_name; is_there(path)) {
     const auto file = MappedFile::open(path);
     if (!file) return tl::unexpected(file.error());
     auto parsed = parse_shard_index(file->text(), path.string());
     if (!parsed) return tl::unexpected(parsed.error());
     index = std::move(*parsed);
     names = index->shards();
-  } else if (!std::filesystem::exists(directory / single_name)) {
+  } else if (!is_there(directory / single_name)) {
     return fail(Errc::missing, "{}: neither {} nor {} is there", directory.string(), index_name, single_name);
   }
   if (Status done = checkpoint.open_shards(names); !done) return tl::unexpected(done.error());

@@ -32,9 +32,9 @@ class Checkpoint {
   const TensorInfo* find(std::string_view name) const;              // null: there is none
   std::span<const TensorInfo> tensors() const { return tensors_; }  // shards by name, each in the order of its bytes
   std::span<const std::string> shards() const { return shard_names_; }
-  std::int64_t bytes() const { return bytes_; }                // of all tensors
-  std::int64_t copied_bytes() const { return copied_bytes_; }  // of tensors that were not aligned (safetensors.h)
-  std::span<const std::string> warnings() const { return warnings_; }  // for the caller to log
+  std::int64_t bytes() const { return bytes_; }                      // of all tensors
+  std::int64_t copied_bytes() const { return copied_bytes_; }        // of tensors that were not aligned (safetensors.h)
+  std::span<const ShownText> warnings() const { return warnings_; }  // for the caller to log
 
  private:
   Checkpoint() = default;
@@ -48,7 +48,7 @@ class Checkpoint {
   std::vector<TensorInfo> tensors_;
   std::unordered_map<std::string_view, std::size_t> place_;  // name, in tensors_, to its place there
   std::int64_t bytes_ = 0, copied_bytes_ = 0;
-  std::vector<std::string> warnings_;
+  std::vector<ShownText> warnings_;
 };
 
 }  // namespace cachalot

@@ -70,14 +70,14 @@ class Section {
   const Json* get(std::string_view key, bool required) {
     const Json* value = find(key);
     if (!value && required && !error_) {
-      error_ = Error{Errc::missing, fmt::format("{}: key \"{}{}\" is missing", file_, prefix_, key)};
+      error_ = Error{Errc::missing, message("{}: key \"{}{}\" is missing", file_, prefix_, key)};
     }
     return value;
   }
   void wrong(std::string_view key, const Json& found, std::string_view wanted) {
     if (error_) return;
-    error_ = Error{Errc::format, fmt::format("{}: \"{}{}\" is {}, expected {}", file_, prefix_, key,
-                                             found.dump().substr(0, 200), wanted)};
+    error_ = Error{Errc::format, message("{}: \"{}{}\" is {}, expected {}", file_, prefix_, key,
+                                         found.dump().substr(0, 200), wanted)};
   }
 
   const std::optional<Error>& error() const { return error_; }
@@ -283,7 +283,7 @@ Expected<LoadedConfig> parse_config(std::string_view text, std::string_view what
   const Status read = loaded.flat ? read_flat(*json, what, loaded) : read_nested(*json, what, loaded);
   if (!read) return tl::unexpected(read.error());
   if (const auto problem = problem_of(loaded.config)) {
-    return fail(Errc::format, "{}: {}", what, in_both_spellings(*problem, loaded.flat));
+    return fail(Errc::format, "{}: {}", what, ShownText(in_both_spellings(*problem, loaded.flat)));
   }
   return loaded;
 }

@@ -93,10 +93,10 @@ TEST(CheckTensors, WrongShapeSaysFileTensorFoundAndExpected) {
   EditedCheckpoint edited;
   edited["layers.0.attn.wq_a.weight"].shape = {128, 64};
   EXPECT_EQ(error_of(edited), (edited.path() / "model.safetensors").string() +
-                                  ": tensor layers.0.attn.wq_a.weight has shape [128,64], expected [64,128]");
+                                  ": tensor layers.0.attn.wq_a.weight has shape [128, 64], expected [64, 128]");
   EditedCheckpoint flat;
   flat["norm.weight"].shape = {1, 128};
-  EXPECT_NE(error_of(flat).find("tensor norm.weight has shape [1,128], expected [128]"), std::string::npos);
+  EXPECT_NE(error_of(flat).find("tensor norm.weight has shape [1, 128], expected [128]"), std::string::npos);
 }
 
 TEST(CheckTensors, GateMayBeF32OrF16OrBf16AndBiasesOnlyF32) {

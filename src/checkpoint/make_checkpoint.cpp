@@ -37,12 +37,18 @@ Status prepare_folder(const MakeCheckpointOptions& options, std::int64_t bytes) 
   std::error_code error;
   fs::create_directories(options.out, error);
   if (error) return fail(Errc::io, "can't make folder {}: {}", options.out.string(), error.message());
-  if (!options.force && !fs::is_empty(options.out, error)) {
-    return fail(Errc::usage, "{} is not empty; --force writes there all the same", options.out.string());
+  std::vector<fs::path> older;
+  bool empty = true;
+  for (fs::directory_iterator it(options.out, error), end; !error && it != end; it.increment(error)) {
+    empty = false;
+    if (is_model_file(it->path().filename().string())) older.push_back(it->path());
   }
-  for (const fs::directory_entry& entry : fs::directory_iterator(options.out, error)) {
-    if (is_model_file(entry.path().filename().string())) fs::remove(entry.path(), error);
-    if (error) return fail(Errc::io, "can't remove {}: {}", entry.path().string(), error.message());
+  if (error) return fail(Errc::io, "can't list folder {}: {}", options.out.string(), error.message());
+  if (!options.force && !empty)
+    return fail(Errc::usage, "{} is not empty; --force writes there all the same", options.out.string());
+  for (const fs::path& path : older) {
+    fs::remove(path, error);
+    if (error) return fail(Errc::io, "can't remove {}: {}", path.string(), error.message());
   }
   const fs::space_info space = fs::space(options.out, error);
   if (!error && space.available < static_cast<std::uintmax_t>(bytes)) {

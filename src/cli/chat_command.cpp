@@ -138,7 +138,7 @@ Expected<int> chat(ChatFlags& flags) {
   ChatView view(
       style,
       [](std::string_view text) {
-        print_out(text);
+        print_raw(text);  // the view made it fit for a terminal, and colors it
         std::fflush(stdout);
       },
       print_error);

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "base/utf8.h"
 #include "tokenizer/chat/json_text.h"
 
 namespace cachalot {
@@ -11,31 +10,7 @@ namespace {
 
 constexpr std::string_view dim = "\x1b[2m", plain = "\x1b[0m";
 
-bool is_harmless(char32_t c) {
-  if (c == '\n' || c == '\t') return true;
-  if (c < 0x20 || (c >= 0x7f && c < 0xa0)) return false;
-  return !((c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069));  // of Unicode's bidirectional algorithm
-}
-
 }  // namespace
-
-std::string without_controls(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const Utf8Char c = read_utf8(text);
-    const std::string_view bytes = text.substr(0, c.bytes);
-    if (c.kind != Utf8Kind::good) {
-      append_utf8(out, 0xfffd);
-    } else if (is_harmless(c.code)) {
-      out += bytes;
-    } else {
-      const auto code = static_cast<std::uint32_t>(c.code);
-      out += code < 0x80 ? fmt::format("\\x{:02x}", code) : fmt::format("\\u{:04x}", code);
-    }
-    text.remove_prefix(c.bytes);
-  }
-  return out;
-}
 
 std::string call_text(const ToolCall& call) {
   const std::string name = call.space.empty() ? call.name : call.space + "::" + call.name;

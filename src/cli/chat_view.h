@@ -6,13 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/shown_text.h"
 #include "tokenizer/chat/completion.h"
 
 namespace cachalot {
-
-// What a terminal would act upon, made visible: control characters but newline and tab become \x1b, those of U+0080 to
-// U+009F and the ones that turn the direction of writing \u009b. `text` is UTF-8.
-std::string without_controls(std::string_view text);
 
 // get_weather(city="Paris", days=3); arguments that are no object are shown as they are.
 std::string call_text(const ToolCall& call);
@@ -40,9 +37,7 @@ class ChatView {
   void say(std::string_view text) { out_(shown(text)); }
   void note(std::string_view text) { notes_(shown(text)); }
 
-  std::string shown(std::string_view text) const {
-    return style_.terminal ? without_controls(text) : std::string(text);
-  }
+  std::string shown(std::string_view text) const { return style_.terminal ? visible_text(text) : std::string(text); }
 
  private:
   enum class Part { none, reasoning, content };

@@ -147,7 +147,7 @@ Option& OptionGroup::number(std::string_view names, double& value, double least,
   option.initial_ = fmt::format("{}", value);
   option.check([=](const std::string& text) {
     const auto number = parse_real_number(text, least, most, border);
-    return number ? std::string() : number.error().message;
+    return number ? std::string() : std::string(number.error().message);
   });
   option.set_ = [=, &value](const std::string& text) { value = *parse_real_number(text, least, most, border); };
   return option;
@@ -160,7 +160,7 @@ Option& OptionGroup::whole_number(std::string_view names, std::string initial, s
   option.initial_ = std::move(initial);
   option.check([=](const std::string& text) {
     const auto number = parse_whole_number(text, least, most);
-    return number ? std::string() : number.error().message;
+    return number ? std::string() : std::string(number.error().message);
   });
   option.set_ = [=](const std::string& text) { set(*parse_whole_number(text, least, most)); };
   return option;

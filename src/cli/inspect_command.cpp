@@ -34,7 +34,8 @@ int print_backends(bool json) {
 int print_state(const InspectFlags& flags) {
   auto path = resolve_model(flags.model);
   if (!path) return report(path.error());
-  if (std::filesystem::is_directory(*path)) *path /= "config.json";
+  std::error_code none;
+  if (std::filesystem::is_directory(*path, none)) *path /= "config.json";
   const auto file = MappedFile::open(*path);
   if (!file) return report(file.error());
   const auto loaded = parse_config(file->text(), path->string());
@@ -54,7 +55,7 @@ int inspect_model(const InspectFlags& flags) {
   if (!path) return report(path.error());
   const auto checkpoint = Checkpoint::open(*path);
   if (!checkpoint) return report(checkpoint.error());
-  for (const std::string& warning : checkpoint->warnings()) spdlog::warn("{}", warning);
+  for (const ShownText& warning : checkpoint->warnings()) spdlog::warn("{}", warning);
   if (flags.json) {
     print_out(inspection_json(inspect(*checkpoint), flags.tensors).dump() + "\n");
   } else {
@@ -65,12 +66,7 @@ int inspect_model(const InspectFlags& flags) {
   // Told last: what is there was shown all the same.
   const auto unused = check_tensors(*checkpoint);
   if (!unused) return report(unused.error());
-  if (!unused->empty()) {
-    constexpr std::size_t most = 10;
-    const auto end = unused->begin() + static_cast<std::ptrdiff_t>(std::min(most, unused->size()));
-    spdlog::warn("{} tensors are not used: {}{}", unused->size(), fmt::join(unused->begin(), end, ", "),
-                 unused->size() > most ? ", …" : "");
-  }
+  if (!unused->empty()) spdlog::warn("{}", message("{} tensors are not used: {}", unused->size(), shown_list(*unused)));
   return 0;
 }
 

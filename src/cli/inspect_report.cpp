@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/byte_text.h"
+#include "base/shown_text.h"
 #include "cli/help_text.h"
 #include "cli/text_table.h"
 
@@ -50,7 +51,7 @@ void count(Inspection::PartRow& part, const TensorInfo& tensor) {
   part.bytes_by_type[tensor.dtype_text] += tensor.bytes;
 }
 
-std::string shape_text(const std::vector<std::int64_t>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+std::string shape_text(const std::vector<std::int64_t>& shape) { return message("[{}]", shown_list(shape)); }
 
 // "I8 89%, F8_E8M0 11%", the largest first; what rounds to nothing is left out.
 std::string formats_text(const Inspection::PartRow& part) {
@@ -61,7 +62,8 @@ std::string formats_text(const Inspection::PartRow& part) {
   for (const auto& [bytes, type] : types) {
     const double percent =
         100.0 * static_cast<double>(bytes) / static_cast<double>(std::max<std::int64_t>(part.bytes, 1));
-    if (percent >= 0.5) text += fmt::format("{}{} {:.0f}%", text.empty() ? "" : ", ", type, percent);
+    if (percent >= 0.5)
+      text += fmt::format("{}{} {:.0f}%", text.empty() ? "" : ", ", std::string_view(shown_name(type)), percent);
   }
   return text;
 }
@@ -69,7 +71,8 @@ std::string formats_text(const Inspection::PartRow& part) {
 std::string summary_text(const Checkpoint& checkpoint, int columns) {
   const Config& c = checkpoint.config();
   const char* spelling = checkpoint.loaded_config().flat ? "flat" : "nested";
-  std::string out = fmt::format("{}: {} tensors, {}, in {} file{} ({} config)\n", checkpoint.directory().string(),
+  std::string out = fmt::format("{}: {} tensors, {}, in {} file{} ({} config)\n",
+                                std::string_view(shown_text(checkpoint.directory().string())),
                                 checkpoint.tensors().size(), byte_text(checkpoint.bytes()), checkpoint.shards().size(),
                                 checkpoint.shards().size() == 1 ? "" : "s", spelling);
   out = wrapped(out, std::min(columns, widest), 0);

@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/shown_text.h"
 #include "base/signals.h"
-#include "cli/chat_view.h"
 #include "cli/key_decoder.h"
 #include "cli/terminal.h"
 #include "cli/typing.h"
@@ -172,7 +172,7 @@ unsigned char LineEditor::State::complete(EditLine* editor, int) {
 void LineEditor::State::show_choices(const std::vector<std::string>& choices) const {
   constexpr std::size_t most = 60;
   std::string text = "\n";
-  for (std::size_t i = 0; i < std::min(choices.size(), most); ++i) text += without_controls(choices[i]) + "  ";
+  for (std::size_t i = 0; i < std::min(choices.size(), most); ++i) text += visible_line(choices[i]) + "  ";
   if (choices.size() > most) text += fmt::format("and {} more", choices.size() - most);
   text += '\n';
   std::fwrite(text.data(), 1, text.size(), out);

@@ -119,7 +119,7 @@ Expected<LoadedModel> load_model(ModelFlags& flags, MemoryRequest request) {
   auto loaded = load_model(*directory, options, tell, request, machine_of(flags.memory), flags.tokenizer);
   progress.clear();
   if (loaded) {
-    for (const std::string& w : loaded->warnings) spdlog::warn("{}", w);
+    for (const ShownText& w : loaded->warnings) spdlog::warn("{}", w);
   }
   return loaded;
 }

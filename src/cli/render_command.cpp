@@ -138,10 +138,10 @@ Status answer_all(const Tokenizer& tokenizer, const RenderFlags& flags) {
   if (flags.has_input && flags.input != "-") {
     std::ifstream file(flags.input, std::ios::binary);
     if (!file) return fail(Errc::io, "can't open {}", flags.input);
-    (void)answer_lines(answer, file, std::cout);  // what could not be written, finish_output() tells
+    (void)answer_lines(answer, file, out_stream());  // what could not be written, finish_output() tells
     return file.bad() ? fail(Errc::io, "can't read {}", flags.input) : Status();
   }
-  (void)answer_lines(answer, std::cin, std::cout);
+  (void)answer_lines(answer, std::cin, out_stream());
   return input_was_read();
 }
 

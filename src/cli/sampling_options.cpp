@@ -45,13 +45,13 @@ void add_sampling_flags(Command& command, SamplingFlags& flags) {
       .placeholder("ID=VALUE")
       .check([](const std::string& text) {
         const auto pair = parse_id_and_value(text, -most_bias, most_bias);
-        return pair ? std::string() : pair.error().message;
+        return pair ? std::string() : std::string(pair.error().message);
       });
   group.whole("--min-tokens", s.min_tokens, 0, std::uint64_t{1} << 40, "make so many tokens before the end may come")
       .with_default();
   group.texts("--stop", flags.stop, "end before this text; may be repeated").check([](const std::string& text) {
     const Status good = check_stop_strings({&text, 1});
-    return good ? std::string() : good.error().message;
+    return good ? std::string() : std::string(good.error().message);
   });
   group.whole("-s,--seed", s.seed, 0, std::numeric_limits<std::uint64_t>::max(), "the same seed gives the same text")
       .with_default();

@@ -15,6 +15,10 @@
 #include <cstdlib>
 #include <iostream>
 #include <iterator>
+#include <ostream>
+#include <streambuf>
+
+#include "base/shown_text.h"
 
 #include "base/signals.h"
 
@@ -41,13 +45,28 @@ std::string_view variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+VisibleStream screen;  // of standard output
+
+class OutBuffer : public std::streambuf {
+  int_type overflow(int_type c) override {
+    const char text = traits_type::to_char_type(c);
+    return traits_type::eq_int_type(c, traits_type::eof()) || xsputn(&text, 1) == 1 ? traits_type::not_eof(c)
+                                                                                    : traits_type::eof();
+  }
+  std::streamsize xsputn(const char* text, std::streamsize n) override {
+    print_out(std::string_view(text, static_cast<std::size_t>(n)));
+    return output_is_good() ? n : 0;
+  }
+  int sync() override { return std::fflush(stdout) == 0 ? 0 : -1; }
+};
+
 }  // namespace
 
 Progress::Progress() : terminal_(takes_escapes(STDERR_FILENO)), last_line_(now()) {}
 
 void Progress::show(std::string_view text) {
   if (!terminal_) return;
-  print_error(fmt::format("\r\x1b[K{}", text));
+  print_error(fmt::format("\r\x1b[K{}", ShownText(text)));
   shown_ = true;
 }
 
@@ -69,7 +88,21 @@ void Progress::clear() {
   shown_ = false;
 }
 
-void print_out(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void print_out(std::string_view text) {
+  if (isatty(STDOUT_FILENO) != 0) {
+    print_raw(screen.push(text));
+  } else {
+    print_raw(text);
+  }
+}
+
+void print_raw(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+std::ostream& out_stream() {
+  static OutBuffer buffer;
+  static std::ostream stream(&buffer);
+  return stream;
+}
 
 void print_error(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
@@ -79,6 +112,7 @@ void print_error(std::string_view text) {
 bool output_is_good() { return std::ferror(stdout) == 0; }
 
 Status finish_output() {
+  print_raw(screen.finish());
   if (std::fflush(stdout) != 0 || !output_is_good()) return fail(Errc::io, "can't write to standard output");
   return {};
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -30,8 +31,14 @@ class Progress {
   double last_line_;
 };
 
-// Results go to standard output through this. It never throws; what could not be written, finish_output() tells.
+// Results go to standard output through these. They never throw; what could not be written, finish_output() tells.
+// On a terminal control characters are made visible (base/shown_text.h): most of it is text that others wrote. To a
+// pipe or a file it goes as it is.
 void print_out(std::string_view text);
+// For who has made it fit for a terminal, and has controls of his own in it.
+void print_raw(std::string_view text);
+// print_out() as a stream.
+std::ostream& out_stream();
 // Messages go to standard error; where that is gone there is nobody to tell.
 void print_error(std::string_view text);
 // False once something for standard output was lost: there is no use in going on.

@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <ostream>
 #include <string>
 
 namespace cachalot {
@@ -56,6 +59,39 @@ TEST(Terminal, OutputThatIsLostIsAnErrorAndNoException) {
     EXPECT_EQ(done.error().code, Errc::io);
     EXPECT_FALSE(good);
   }
+}
+
+// What a terminal gets where `print` runs with standard output on one.
+std::string on_a_terminal(const std::function<void()>& print) {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  EXPECT_TRUE(terminal >= 0 && ::grantpt(terminal) == 0 && ::unlockpt(terminal) == 0);
+  std::string shown(1 << 12, '\0');
+  {
+    const Instead screen(STDOUT_FILENO, ::ptsname(terminal), O_RDWR | O_NOCTTY);
+    print();
+    EXPECT_TRUE(finish_output());
+    const ssize_t n = ::read(terminal, shown.data(), shown.size());
+    shown.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  }
+  ::close(terminal);
+  return shown;
+}
+
+TEST(Terminal, ControlCharactersAreMadeVisibleOnATerminalAlone) {
+  EXPECT_EQ(on_a_terminal([] { print_out("\x1b]0;owned\a\u009b31m 鯨\r\n"); }),
+            "\\x1b]0;owned\\x07\\u009b31m 鯨\\x0d\r\n");
+  EXPECT_EQ(on_a_terminal([] {
+              for (const char byte : std::string_view("\xc2\x9b鯨\xe9")) print_out(std::string_view(&byte, 1));
+            }),
+            "\\u009b鯨\\xe9")
+      << "characters that come in parts; the last never whole";
+  EXPECT_EQ(on_a_terminal([] { out_stream() << "a\x1b" << 7 << std::flush; }), "a\\x1b7");
+  EXPECT_EQ(on_a_terminal([] { print_raw("\x1b[2m"); }), "\x1b[2m") << "our own";
+  testing::internal::CaptureStdout();
+  print_out("\x1b\xc2");
+  out_stream() << "\x9b" << std::flush;
+  EXPECT_TRUE(finish_output());
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "\x1b\xc2\x9b") << "a pipe or a file gets what the model wrote";
 }
 
 TEST(Terminal, ErrorsNeedNobodyWhoReadsThem) {

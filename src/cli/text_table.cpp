@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/shown_text.h"
 #include "cli/help_text.h"
 
 namespace cachalot {
@@ -30,6 +31,7 @@ void end_line(std::string& text) {
 
 void TextTable::row(std::vector<std::string> cells) {
   check(cells.size() == columns_.size(), "a row of a table has a cell for every column");
+  for (std::string& cell : cells) cell = shown_name(cell);  // of a checkpoint, a state, a path
   rows_.push_back(std::move(cells));
 }
 

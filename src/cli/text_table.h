@@ -18,7 +18,8 @@ class TextTable {
 
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  void row(std::vector<std::string> cells);  // as many as there are columns
+  // As many cells as there are columns. What others wrote in them is made visible, and cut like a name in a list.
+  void row(std::vector<std::string> cells);
   std::string text(int terminal_columns) const;
 
  private:

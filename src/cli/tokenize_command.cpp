@@ -108,7 +108,7 @@ int tokenize(const TokenizeOptions& options) {
   if (!tokenizer) return report(tokenizer.error());
   if (options.jsonl) {
     const TokenizeWay way = options.decode ? TokenizeWay::decode : TokenizeWay::encode;
-    const bool written = answer_lines(*tokenizer, way, std::cin, std::cout);
+    const bool written = answer_lines(*tokenizer, way, std::cin, out_stream());
     if (!written) return 1;  // said by finish_output()
     const Status read = input_was_read();
     return read ? 0 : report(read.error());

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/byte_text.h"
+#include "base/shown_text.h"
 #include "cli/default_model.h"
 #include "cli/model_options.h"
 #include "cli/terminal.h"
@@ -36,14 +37,14 @@ struct VerifyFlags {
 };
 
 void print_line(std::string_view line) {
-  print_out(fmt::format("{}\n", line));
+  print_out(visible_line(line) + '\n');  // it has names of tensors and files in it
   std::fflush(stdout);
 }
 
 Status print_structure(const VerifyFlags& flags, bool& good) {
   auto facts = verify_structure(flags.model);
   if (!facts) return tl::unexpected(facts.error());
-  for (const std::string& warning : facts->warnings) print_line("warning: " + warning);
+  for (const ShownText& warning : facts->warnings) print_line("warning: " + warning);
   print_line(
       fmt::format("structure: {} tensors in {} shards, {}: names, shapes and types are those the config asks for",
                   facts->tensors, facts->shards, byte_text(facts->bytes)));

@@ -148,7 +148,7 @@ TEST(Generate, RefusesOptionsBeforeItRunsAnything) {
     const auto g = generate(mini(), context, sequence, tokens(4), options);
     EXPECT_FALSE(g.has_value());
     EXPECT_EQ(sequence.length(), 0);
-    return g ? std::string() : g.error().message;
+    return g ? std::string() : std::string(g.error().message);
   };
   GenerateOptions options;
   options.sampling.top_p = std::numeric_limits<double>::quiet_NaN();

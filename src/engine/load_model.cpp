@@ -35,10 +35,10 @@ Expected<LoadedModel> load_model(const std::filesystem::path& directory, const M
   tell(fmt::format("checking {} tensors", checkpoint->tensors().size()));
   auto unused = check_tensors(*checkpoint);
   if (!unused) return tl::unexpected(unused.error());
-  std::vector<std::string> warnings(checkpoint->warnings().begin(), checkpoint->warnings().end());
+  std::vector<ShownText> warnings(checkpoint->warnings().begin(), checkpoint->warnings().end());
   if (!unused->empty()) {
     warnings.push_back(
-        fmt::format("{} tensors of {} are not used: {}", unused->size(), directory.string(), fmt::join(*unused, ", ")));
+        message("{} tensors of {} are not used: {}", unused->size(), directory.string(), shown_list(*unused)));
   }
   give_back_freed_memory();
   tell("reading the tokenizer");

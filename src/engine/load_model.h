@@ -20,8 +20,8 @@ struct LoadedModel {
   ModelFiles files;  // as they were found before
   Tokenizer tokenizer;
   Model model;
-  std::vector<TokenId> reserved;      // ids that no answer may hold (reserved_tokens.h)
-  std::vector<std::string> warnings;  // keys and tensors that nothing uses; the caller logs them
+  std::vector<TokenId> reserved;    // ids that no answer may hold (reserved_tokens.h)
+  std::vector<ShownText> warnings;  // keys and tensors that nothing uses; the caller logs them
 };
 
 // Opens a checkpoint's folder, checks every tensor against its config, and binds it. `stage` is told what is being

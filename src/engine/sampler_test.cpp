@@ -116,7 +116,7 @@ TEST(Sample, WhereNoTokenIsPossibleThereIsAnErrorAndNoToken) {
     const auto id = sampler.sample(logits, Position{0}, scratch);
     EXPECT_FALSE(id.has_value());
     EXPECT_FALSE(sampler.distribution(logits, scratch).has_value());
-    return id ? std::string() : id.error().message;
+    return id ? std::string() : std::string(id.error().message);
   };
   for (const double temperature : {0.0, 1.0}) {
     const SamplingOptions options{.temperature = temperature};
@@ -328,7 +328,7 @@ TEST(CheckSampling, NamesFieldValueAndWhatIsAllowed) {
     EXPECT_FALSE(good.has_value());
     if (good) return std::string();
     EXPECT_EQ(good.error().code, Errc::usage);
-    return good.error().message;
+    return std::string(good.error().message);
   };
   EXPECT_TRUE(check_sampling({}, 10).has_value());
   for (const double bad : {-0.5, double_nan, double_infinity, -double_infinity}) {

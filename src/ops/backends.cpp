@@ -53,7 +53,7 @@ Expected<const Backend*> find_backend(std::string_view name) {
     if (name == b->name) return b;
     names.emplace_back(b->name);
   }
-  return fail(Errc::usage, "backend {}: this build has {}", name, fmt::join(names, ", "));
+  return fail(Errc::usage, "backend {}: this build has {}", name, shown_list(names, names.size()));
 }
 
 Expected<Backend> with_reference(const Backend& backend, std::span<const std::string> operators) {
@@ -61,7 +61,8 @@ Expected<Backend> with_reference(const Backend& backend, std::span<const std::st
   for (const std::string& name : operators) {
     const auto at = std::ranges::find(operator_names, name);
     if (at == operator_names.end()) {
-      return fail(Errc::usage, "operator {}: the backends' operators are {}", name, fmt::join(operator_names, ", "));
+      return fail(Errc::usage, "operator {}: the backends' operators are {}", name,
+                  shown_list(operator_names, operator_names.size()));
     }
     copy_entry[static_cast<std::size_t>(at - operator_names.begin())](table, reference_backend());
   }

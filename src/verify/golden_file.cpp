@@ -121,7 +121,7 @@ Expected<GoldenTensor> GoldenFile::read(const GoldenWant& want) {
     return fail(Errc::format, "{}: {} is {}, expected {}", path_, want.name, info->dtype_text, words(want.type));
   }
   if (want.rank >= 0 && static_cast<std::size_t>(want.rank) != info->shape.size()) {
-    return fail(Errc::format, "{}: {} has shape [{}], expected {} axes", path_, want.name, fmt::join(info->shape, ", "),
+    return fail(Errc::format, "{}: {} has shape [{}], expected {} axes", path_, want.name, shown_list(info->shape),
                 want.rank);
   }
   GoldenTensor tensor;
@@ -137,7 +137,7 @@ Expected<GoldenTensor> GoldenFile::read(const GoldenWant& want) {
 Status GoldenFile::expect_shape(const GoldenTensor& tensor, std::initializer_list<std::int64_t> want) const {
   if (std::ranges::equal(tensor.shape, want)) return {};
   return fail(Errc::format, "{}: {} has shape [{}], the other tensors ask for [{}]", path_, tensor.name,
-              fmt::join(tensor.shape, ", "), fmt::join(want, ", "));
+              shown_list(tensor.shape), shown_list(want));
 }
 
 Status GoldenFile::expect_range(const GoldenTensor& tensor, std::int64_t low, std::int64_t high) const {

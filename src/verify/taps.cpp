@@ -99,7 +99,7 @@ Expected<TapObserver::Taps> read_taps(GoldenFile& golden, const Config& config, 
     const std::size_t outer = flat ? 1 : 2;                                      // [batch, rows, …]
     if (tap.tensor.shape.size() <= outer || (!flat && tap.tensor.extent(0) != batch)) {
       return fail(Errc::format, "{}: {} has shape [{}], expected {} sequences and what each row has", golden.path(),
-                  info.name, fmt::join(tap.tensor.shape, ", "), batch);
+                  info.name, shown_list(tap.tensor.shape), batch);
     }
     const auto inner = static_cast<int>(tap.tensor.shape.size() - outer);
     tap.rows = tap.tensor.rows(inner);

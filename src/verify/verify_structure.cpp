@@ -98,7 +98,8 @@ Expected<StructureFacts> verify_structure(const std::filesystem::path& model) {
                        .shards = static_cast<std::int64_t>(checkpoint->shards().size()),
                        .bytes = checkpoint->bytes(),
                        .warnings = {checkpoint->warnings().begin(), checkpoint->warnings().end()}};
-  for (const std::string& name : *unused) facts.warnings.push_back(fmt::format("nothing uses the tensor {}", name));
+  if (!unused->empty())
+    facts.warnings.push_back(message("nothing uses {} tensors: {}", unused->size(), shown_list(*unused)));
   return facts;
 }
 

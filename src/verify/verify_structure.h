@@ -17,7 +17,7 @@ struct StructureFacts {
   std::int64_t tensors = 0;
   std::int64_t shards = 0;
   std::int64_t bytes = 0;
-  std::vector<std::string> warnings;
+  std::vector<ShownText> warnings;
 };
 
 // Opens the checkpoint, compares every tensor's name, shape and type with what its config asks for, and binds them all

@@ -60,7 +60,7 @@ Expected<SimdLevel> find_simd_level(std::string_view name) {
   }
   std::vector<std::string> names;
   for (const SimdLevel& l : available()) names.emplace_back(l.name);
-  return fail(Errc::usage, "SIMD level {}: this machine and build have {}", name, fmt::join(names, ", "));
+  return fail(Errc::usage, "SIMD level {}: this machine and build have {}", name, shown_list(names, names.size()));
 }
 
 }  // namespace cachalot
