@@ -27,6 +27,14 @@ void add_cache_flags(Command& command, CacheFlags& flags) {
   flags.option = &add_cache_folder_flag(
       command, flags.folder,
       "folder of kept states, for prompts that begin as earlier ones; off: none, whatever CACHALOT_CACHE says");
+  command.group("Kept states")
+      .flag("--trust-cache", flags.trusted,
+            "use the folder of --cache also where it is another user's or others may write to it: a state that they "
+            "made up changes what the model says")
+      .check([](const std::string& text) {  // of the environment; on the line it has no value
+        return text.empty() || text == "1" ? std::string() : std::string("expected 1, or nothing");
+      })
+      .environment("CACHALOT_TRUST_CACHE");
   add_cache_budget_flag(command,
                         "bytes of states to keep in memory, and in the folder: those used longest ago go (default: 1 "
                         "GiB each, or in memory a quarter of what is left)",
@@ -80,7 +88,8 @@ Status open_prefix_places(const CacheFlags& flags, const Model& model, std::int6
                                   .key = std::move(*key),
                                   .shape = model.state_shape(),
                                   .budget = parse_bytes(flags.budget).value_or(usual_budget),
-                                  .tell = [&places](std::string_view line) { places.told.emplace_back(line); }});
+                                  .tell = [&places](std::string_view line) { places.told.emplace_back(line); },
+                                  .trusted = flags.trusted});
   if (!store && !flags.by_hand()) {
     spdlog::warn("CACHALOT_CACHE is done without: {}", store.error().message);
     return {};

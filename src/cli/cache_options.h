@@ -21,12 +21,13 @@ Option& add_cache_folder_flag(Command& command, std::string& folder, std::string
 struct CacheFlags {
   std::string folder;              // empty: no folder
   std::string budget;              // empty: as budget_of
+  bool trusted = false;            // whoever may write there
   const Option* option = nullptr;  // --cache: what it names must work, what $CACHALOT_CACHE names need not
 
   bool by_hand() const { return option != nullptr && option->given(); }
 };
 
-// Adds --cache and --cache-budget.
+// Adds --cache, --trust-cache and --cache-budget.
 void add_cache_flags(Command& command, CacheFlags& flags);
 
 // Adds --cache-budget, which `what` tells about.

@@ -104,6 +104,12 @@ Expected<Generation> Request::run() {
     while (done && !running_.empty()) done = run_round();
     result_.decode_seconds = seconds_since(start);
   }
+  if (!done && done.error().code == Errc::range && !snapshots_.file().empty()) {
+    const std::string file = snapshots_.file().string();
+    snapshots_.distrust();
+    return fail(Errc::range, "{}; or the state that it began with, in {}, which is dropped now: run it once more",
+                done.error().message, file);
+  }
   if (!done && done.error().code != Errc::stopped) return tl::unexpected(done.error());
   if (!prompt_done) {
     for (Completion& c : result_.choices) c.end = EndReason::interrupted;
@@ -134,6 +140,15 @@ Status Request::run_prompt() {
       rows_.push_back({.token = prompt_[static_cast<std::size_t>(done + i)], .global_only = i < global_only});
     rows_.back().wants_logits = done + n == total;
     if (Status ran = forward(sequences); !ran) return ran;
+    if (rows_.back().wants_logits && !snapshots_.file().empty() &&
+        std::ranges::any_of(logits_, [](float l) { return std::isnan(l); })) {
+      // Numbers that no model leaves can stand in a file too. Nothing was told of them yet: as if it were not there.
+      snapshots_.distrust();
+      sequence_ = model_.new_sequence();
+      result_.run_tokens = 0;
+      result_.layer_tokens = {};
+      return run_prompt();
+    }
     result_.layer_tokens.add(model_, n, global_only);
     result_.run_tokens += n;
     snapshots_.committed(sequence_);

@@ -26,11 +26,19 @@ std::int64_t PromptSnapshots::resume(Sequence& sequence) {
       prefixes_.cache->insert(found->ids, found->sequence, found->kind);
       check(found->sequence.truncate(found->length).has_value(), "what is found is within reach");
       best = std::move(found->sequence);
+      file_ = std::move(found->file);
     }
   }
   // A snapshot from within a replay leaves the windows of a shorter prompt cut.
   if (best && best->whole_window_at(std::ssize(prompt_) - 1)) sequence = std::move(*best);
   return sequence.length();
+}
+
+void PromptSnapshots::distrust() {
+  prefixes_.store->distrust(file_, "with it the model's logits are no numbers");
+  prefixes_.cache->clear();
+  header_.reset();
+  file_.clear();
 }
 
 std::int64_t PromptSnapshots::chunk(std::int64_t position, std::int64_t rows) const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <vector>
@@ -21,6 +22,11 @@ class PromptSnapshots {
   // Makes `sequence`, which is empty, hold the longest beginning of the prompt that memory or the folder has. Its
   // length.
   std::int64_t resume(Sequence& sequence);
+
+  // The file that the sequence was resumed from; empty where it was none.
+  const std::filesystem::path& file() const { return file_; }
+  // Takes that file for a bad one: the folder drops it, and memory what may come from it.
+  void distrust();
 
   // How many of `rows` may run next, from `position` on: no chunk goes past a place for a snapshot.
   std::int64_t chunk(std::int64_t position, std::int64_t rows) const;
@@ -42,6 +48,7 @@ class PromptSnapshots {
   std::span<const TokenId> prompt_;
   std::optional<Sequence> header_;  // for the folder
   std::int64_t decoded_ = 0;        // length of the newest state within the answer, or of the prompt
+  std::filesystem::path file_;
 };
 
 }  // namespace cachalot

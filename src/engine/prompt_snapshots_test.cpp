@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "base/test_folder.h"
 #include "engine/state_key.h"
@@ -11,6 +12,7 @@
 #include "engine/test_generate.h"
 #include "kv/prefix_cache.h"
 #include "kv/prefix_store.h"
+#include "kv/snapshot_file.h"
 
 namespace cachalot {
 namespace {
@@ -283,6 +285,41 @@ TEST_F(StoredSnapshots, AFileThatWasDamagedChangesNothingButTheTime) {
   EXPECT_EQ(again.generation.cached_tokens, 0);
   expect_cold(again, tokens(40));
   EXPECT_EQ(told_.size(), 1u);
+  EXPECT_EQ(fresh(tokens(40)).generation.cached_tokens, 39) << "it was written anew";
+}
+
+// Every value is a number, and so large that no model computes on with it: somebody made the file, checksums and all.
+TEST_F(StoredSnapshots, AStateThatNoModelLeavesIsAMissOnceItShowsAndChangesNoBit) {
+  (void)fresh(tokens(40));
+  const auto all = *stored_snapshots(folder_);
+  ASSERT_EQ(all.size(), 1u);
+  std::ifstream in(all[0].path, std::ios::binary);
+  auto reader = *SnapshotReader::open(in, all[0].bytes, "it");
+  const SnapshotHeader header = reader.header();
+  const auto ids = *reader.ids();
+  const StateShape& shape = mini().model.state_shape();
+  const Sequence honest = *reader.state(shape);
+  std::vector<std::vector<std::byte>> parts;
+  honest.each_part([&](std::span<const std::byte> part) { parts.emplace_back(part.begin(), part.end()); });
+  for (std::int64_t ring = 0; ring < shape.rings; ++ring) {
+    auto& bytes = parts[static_cast<std::size_t>(ring)];
+    const auto codes = bytes.begin() + shape.ring_slots() * shape.head_dim;
+    std::fill(bytes.begin(), codes, std::byte{0x7E});
+    std::fill(codes, bytes.end(), std::byte{246});
+  }
+  std::size_t next = 0;
+  const auto forged = Sequence::restore(shape, header.numbers, [&](std::span<std::byte> part) {
+    std::ranges::copy(parts[next++], part.begin());
+    return Status();
+  });
+  ASSERT_TRUE(forged && write_snapshot(all[0].path, header, ids, *forged));
+  const auto again = fresh(tokens(40));
+  ASSERT_EQ(told_.size(), 1u);
+  EXPECT_NE(told_[0].find("logits are no numbers; it is removed"), std::string::npos) << told_[0];
+  EXPECT_NE(told_[0].find(all[0].path.string()), std::string::npos) << told_[0];
+  EXPECT_EQ(again.generation.cached_tokens, 0);
+  EXPECT_EQ(again.generation.run_tokens, 40);
+  expect_cold(again, tokens(40));
   EXPECT_EQ(fresh(tokens(40)).generation.cached_tokens, 39) << "it was written anew";
 }
 

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/private_folder.h"
 #include "kv/checksum.h"
+#include "kv/state_numbers.h"
 
 namespace cachalot {
 namespace fs = std::filesystem;
@@ -31,15 +33,16 @@ void touch(const fs::path& path) {
 PrefixStore::PrefixStore(PrefixStoreOptions options) : options_(std::move(options)), key_hash_(hash_of(options_.key)) {}
 
 Expected<PrefixStore> PrefixStore::open(PrefixStoreOptions options) {
-  std::error_code error;
   const fs::path& folder = options.folder;
-  if (!fs::exists(folder, error) && !error) {
-    if (fs::create_directories(folder, error) && !error)
-      fs::permissions(folder, fs::perms::owner_all, error);  // token ids are what somebody wrote
+  if (Status made = make_private_folder(folder); !made) return tl::unexpected(made.error());  // prompts are private
+  const auto others = why_not_private(folder);
+  if (!others) return tl::unexpected(others.error());
+  if (*others && !options.trusted) {
+    return fail(Errc::io,
+                "{}: who can do that decides what later runs take for read; name another folder, or trust it with "
+                "--trust-cache",
+                **others);
   }
-  if (error) return fail(Errc::io, "can't use the folder {} for snapshots: {}", folder.string(), error.message());
-  if (!fs::is_directory(folder, error))
-    return fail(Errc::io, "can't use {} for snapshots: it is no folder", folder.string());
   remove_leftovers(folder);
   return PrefixStore(std::move(options));
 }
@@ -83,8 +86,8 @@ std::optional<PrefixStore::Found> PrefixStore::load(const StoredSnapshot& snapsh
   if (!reader) return failed(reader.error());
   const SnapshotHeader& header = reader->header();
   if (!header.key.same_state(options_.key)) {
-    return failed({Errc::missing, fmt::format("{} is of another model or mode ({}, {})", snapshot.path.string(),
-                                              header.key.model, header.key.mode)});
+    return failed({Errc::missing, message("{} is of another model or mode ({}, {})", snapshot.path.string(),
+                                          header.key.model, header.key.mode)});
   }
   auto ids = reader->ids();
   if (!ids) return failed(ids.error());
@@ -92,7 +95,7 @@ std::optional<PrefixStore::Found> PrefixStore::load(const StoredSnapshot& snapsh
   if (length <= longer_than || length < header.numbers.reachable) return std::nullopt;
   auto sequence = reader->state(options_.shape);
   if (!sequence) return failed(sequence.error());
-  return Found{std::move(*ids), std::move(*sequence), header.kind, length};
+  return Found{std::move(*ids), std::move(*sequence), header.kind, length, snapshot.path};
 }
 
 void PrefixStore::drop(const StoredSnapshot& snapshot, const Error& why) {
@@ -101,12 +104,17 @@ void PrefixStore::drop(const StoredSnapshot& snapshot, const Error& why) {
   // be made again.
   const bool removed = why.code == Errc::format && fs::remove(snapshot.path, gone);
   passed_over_.insert(snapshot.path);
-  if (options_.tell) options_.tell(fmt::format("{}; it is {}", why.message, removed ? "removed" : "passed over"));
+  if (options_.tell) options_.tell(message("{}; it is {}", why.message, removed ? "removed" : "passed over"));
+}
+
+void PrefixStore::distrust(const fs::path& snapshot, std::string_view why) {
+  drop({.path = snapshot, .name = {}}, {Errc::format, message("{}: {}", snapshot.string(), why)});
 }
 
 Status PrefixStore::save(std::span<const TokenId> ids, const Sequence& sequence, SnapshotKind kind) {
   check(std::ssize(ids) == sequence.length(), "a snapshot has as many ids as positions");
   if (ids.empty() || kind < SnapshotKind::header || !sequence.text_only() || sequence.replayed()) return {};
+  if (!holds_numbers(sequence)) return {};  // weights are damaged: whoever reads this would not believe it
   const SnapshotHeader header{options_.key, kind, sequence.numbers()};
   if (snapshot_bytes(header, sequence) > options_.budget) return {};
   const SnapshotName name{.key = key_hash_,

@@ -12,6 +12,7 @@
 #include "base/output_file.h"
 #include "kv/checksum.h"
 #include "kv/state_bytes.h"
+#include "kv/state_numbers.h"
 
 namespace cachalot {
 namespace {
@@ -201,6 +202,8 @@ Expected<Sequence> SnapshotReader::state(const StateShape& shape) {
     if (!sequence && sequence.error().message.starts_with(what_)) return tl::unexpected(sequence.error());
     if (!sequence) return fail(sequence.error().code, "{}: {}", what_, sequence.error().message);
     if (left_ > 0) return fail(Errc::format, "{}: {} bytes more than its state has", what_, left_);
+    if (!holds_numbers(*sequence))  // under good checksums: made so, by damaged weights or by somebody
+      return fail(Errc::format, "{}: its state has values that are no numbers", what_);
     return sequence;
   } catch (const std::bad_alloc&) {
     return fail(Errc::memory, "{}: not enough memory for a state of {} tokens", what_, header_.numbers.length);

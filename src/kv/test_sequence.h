@@ -32,7 +32,7 @@ struct Leftovers {
         kv(codes.size()),
         score(codes.size()) {
     for (std::int64_t r = 0; r < rows; ++r) {
-      const auto p = static_cast<std::uint8_t>(first + r);
+      const auto p = static_cast<std::uint8_t>((first + r) % 120);  // a number also as a code and as a scale
       for (std::int64_t i = 0; i < 32; ++i) {
         codes[static_cast<std::size_t>(32 * r + i)] = p;
         kv[static_cast<std::size_t>(32 * r + i)] = static_cast<float>(p);
@@ -64,7 +64,7 @@ inline void run(Sequence& s, std::int64_t rows, std::uint8_t seed = 0) {
   for (std::int64_t source = 0; source < std::ssize(s.shape().sources); ++source) {
     const std::int64_t ratio = s.shape().sources[static_cast<std::size_t>(source)].ratio;
     for (std::int64_t g = s.length() / ratio; g < (s.length() + rows) / ratio; ++g) {
-      const auto value = static_cast<std::uint8_t>(7 * g + source + seed);
+      const auto value = static_cast<std::uint8_t>((7 * g + source + seed) % 120);  // a number also as a scale
       std::fill_n(s.compressed_slot(source, g).codes, 16, value);
       std::fill_n(s.compressed_slot(source, g).scales, 2, value);
       std::fill_n(s.index_key_slot(source, g).codes, 16, static_cast<std::uint8_t>(value + 1));
