@@ -7,10 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
 
+#include "base/lost_pages.h"
 #include "base/test_folder.h"
 
 namespace cachalot {
@@ -105,6 +107,43 @@ TEST_F(MappedFileDeathTest, APlaceThatIsNoMappingOfOursIsABusErrorStill) {
     std::exit(*static_cast<const volatile char*>(data));
   };
   EXPECT_DEATH(read(), "");
+}
+
+TEST_F(MappedFileDeathTest, TheFirstByteAndTheLastAreOfTheMappingAndTheNextIsNot) {
+  constexpr std::size_t page = 4096;
+  const auto path = write("cut", std::string(3 * page, 'x'));
+  const auto read = [&](std::size_t at) {
+    std::filesystem::resize_file(path, 3 * page);
+    const int descriptor = ::open(path.c_str(), O_RDONLY);
+    const void* data = ::mmap(nullptr, 3 * page, PROT_READ, MAP_SHARED, descriptor, 0);
+    if (data == MAP_FAILED) std::exit(3);
+    const auto* bytes = static_cast<const std::byte*>(data);
+    watch_mapping(bytes, 2 * page, path);  // what lies behind is another's
+    std::filesystem::resize_file(path, 0);
+    std::exit(std::to_integer<int>(*static_cast<const volatile std::byte*>(bytes + at)));
+  };
+  EXPECT_EXIT(read(0), testing::ExitedWithCode(1), "cut: byte 0 can't be read any more");
+  EXPECT_EXIT(read(2 * page - 1), testing::ExitedWithCode(1), "cut: byte 8191 can't be read any more");
+  EXPECT_EXIT(read(2 * page), testing::KilledBySignal(SIGBUS), "^[^:]*$") << "which is not told as one of ours";
+}
+
+TEST_F(MappedFileDeathTest, AFilesNameIsShownWithoutControlCharacters) {
+  const auto path = write("\x1b]0;owned\a", std::string(4096, 'x'));
+  const auto read = [&] {
+    const auto file = MappedFile::open(path);
+    std::filesystem::resize_file(path, 0);
+    std::exit(file->text()[0]);
+  };
+  EXPECT_EXIT(read(), testing::ExitedWithCode(1), "x1b.0;owned.x07: byte 0 can't be read any more");
+}
+
+TEST_F(MappedFileTest, APlaceInTheListOfMappingsIsUsedAgain) {
+  const auto path = write("a", "abc");
+  const auto held = MappedFile::open(path);
+  { const auto second = MappedFile::open(path); }
+  const std::size_t places = mapping_places();
+  for (int i = 0; i < 100; ++i) (void)MappedFile::open(path);
+  EXPECT_EQ(mapping_places(), places);
 }
 
 }  // namespace

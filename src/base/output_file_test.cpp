@@ -3,14 +3,40 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <limits>
 #include <string_view>
+#include <vector>
 
 #include "base/mapped_file.h"
 #include "base/test_folder.h"
+
+namespace {
+
+// What the next calls of pwrite do instead of all they are asked: -1 is an interrupt, else how many bytes are taken.
+std::vector<ssize_t> next_writes;
+
+}  // namespace
+
+// Stands before the C library's own, which never does this for a file on a disk when a test wants it.
+extern "C" ssize_t pwrite(int descriptor, const void* bytes, std::size_t size, off_t offset) {
+  if (!next_writes.empty()) {
+    const ssize_t next = next_writes.back();
+    next_writes.pop_back();
+    if (next < 0) {
+      errno = EINTR;
+      return -1;
+    }
+    size = std::min(size, static_cast<std::size_t>(next));
+    if (size == 0) return 0;
+  }
+  return ::syscall(SYS_pwrite64, descriptor, bytes, size, offset);
+}
 
 namespace cachalot {
 namespace {
@@ -94,6 +120,23 @@ TEST(OutputFile, SizeThatTheFileSystemDoesNotTakeSaysWhatIsNeeded) {
                         "larger files is needed",
                         path.string()));
   std::filesystem::remove(path);
+}
+
+TEST(OutputFile, WhatIsTakenInPartsOrInterruptedIsWrittenWhole) {
+  const TestFolder folder;
+  const auto path = folder.path() / "parts";
+  auto file = OutputFile::create(path);
+  next_writes = {-1, 4, -1, -1, 1};  // the last comes first
+  ASSERT_TRUE(file->write_at(2, bytes_of("0123456789")).has_value());
+  EXPECT_TRUE(next_writes.empty());
+  EXPECT_EQ(MappedFile::open(path)->text(), std::string_view("\0\0"
+                                                             "0123456789",
+                                                             12));
+  next_writes = {0, 3};
+  const Status stuck = file->write_at(0, bytes_of("abcdef"));
+  ASSERT_FALSE(stuck.has_value());
+  EXPECT_TRUE(stuck.error().message.starts_with("can't write 3 bytes at 3 of ")) << stuck.error().message;
+  EXPECT_TRUE(stuck.error().message.ends_with("nothing was taken"));
 }
 
 }  // namespace

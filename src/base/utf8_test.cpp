@@ -42,6 +42,41 @@ TEST(Utf8, SurrogatesOverlongFormsAndCodesTooLargeAreBadAtTheirSecondByte) {
   }
 }
 
+// By what a character is, not by tables of bytes.
+bool is_character(std::string_view bytes) {
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+  const std::size_t size = at(0) < 0x80   ? 1
+                           : at(0) < 0xC0 ? 0
+                           : at(0) < 0xE0 ? 2
+                           : at(0) < 0xF0 ? 3
+                           : at(0) < 0xF8 ? 4
+                                          : 0;
+  if (size != bytes.size()) return false;
+  char32_t code = size == 1 ? at(0) : at(0) & (0x7Fu >> size);
+  for (std::size_t i = 1; i < size; ++i) {
+    if (at(i) < 0x80 || at(i) > 0xBF) return false;
+    code = code << 6 | (at(i) & 0x3F);
+  }
+  constexpr char32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+  return is_scalar(code) && code >= least[size];
+}
+
+TEST(Utf8, EachByteOfACharacterHasItsBorders) {
+  for (const auto good :
+       {"\xC2\x80"sv, "\xDF\xBF"sv, "\xE0\xA0\x80"sv, "\xE1\x80\x80"sv, "\xED\x9F\xBF"sv, "\xEE\x80\x80"sv,
+        "\xEF\xBF\xBF"sv, "\xF0\x90\x80\x80"sv, "\xF1\x80\x80\x80"sv, "\xF4\x8F\xBF\xBF"sv}) {
+    for (std::size_t place = 0; place < good.size(); ++place) {
+      for (int byte = 0; byte < 256; ++byte) {
+        std::string text(good);
+        text[place] = static_cast<char>(byte);
+        const Utf8Char c = read_utf8(text);
+        EXPECT_EQ(c.kind == Utf8Kind::good && c.bytes == text.size(), is_character(text))
+            << place << " of " << good.size() << ": " << byte;
+      }
+    }
+  }
+}
+
 TEST(Utf8, ABadContinuationEndsTheMaximalPart) {
   EXPECT_EQ(text_of({"\xF0\x9F\x98"
                      "a"}),

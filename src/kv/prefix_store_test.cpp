@@ -178,6 +178,21 @@ TEST_F(PrefixStores, ADamagedOrCutFileIsRemovedAndTold) {
   }
 }
 
+TEST_F(PrefixStores, OfTwoUsedAtTheSameMomentTheOneWhoseNameComesFirstGoesFirst) {
+  PrefixStore s = store();
+  for (const int which : {1, 2, 3, 4, 5}) keep(s, text(60, which));
+  const auto moment = files()[0].last_use;
+  std::vector<fs::path> names;
+  for (const StoredSnapshot& f : files()) {
+    fs::last_write_time(f.path, moment);
+    names.push_back(f.path);
+  }
+  std::ranges::sort(names);
+  std::vector<fs::path> listed;
+  for (const StoredSnapshot& f : files()) listed.push_back(f.path);
+  EXPECT_EQ(listed, names);
+}
+
 TEST_F(PrefixStores, ANewerVersionIsPassedOverAndStays) {
   PrefixStore s = store();
   keep(s, text(60));
