@@ -136,7 +136,7 @@ class Session:
             size = struct.pack("HHHH", RANDOM.randint(1, 50), RANDOM.randint(2, 150), 0, 0)
             fcntl.ioctl(self.slave, termios.TIOCSWINSZ, size)
         if not self.ended():
-            os.kill(self.pid, number)
+            self.kill(self.pid, number)
 
     def settle(self, done=lambda: False, seconds=0.5):
         """Until nothing was shown for so long."""
@@ -153,6 +153,13 @@ class Session:
             self.settle()
             if self.wants_marks():
                 return
+
+    @staticmethod
+    def kill(pid, number):
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:  # a job that has ended, and its shell does not know yet
+            pass
 
     def storm(self, signals, seconds, keys=()):
         end = time.monotonic() + seconds
@@ -178,8 +185,8 @@ class Session:
 
     def close(self):
         if self.child:
-            os.kill(self.pid, signal.SIGKILL)
-            os.kill(self.child, signal.SIGKILL)
+            self.kill(self.pid, signal.SIGKILL)
+            self.kill(self.child, signal.SIGKILL)
             os.waitpid(self.child, 0)
         for file in (self.master, self.slave, self.news):
             os.close(file)

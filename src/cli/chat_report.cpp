@@ -39,8 +39,8 @@ std::string line(std::string_view label, std::string_view text) { return beside(
 std::string of_answers(std::string_view heading, const AnswerTotals& t) {
   const std::int64_t run = t.prompt - t.cached;
   return fmt::format("{}\n", heading) +
-         line("prompt", fmt::format("{} tokens: {} cached, {} run in {}", t.prompt, t.cached, run,
-                                    speed(run, t.prompt_seconds))) +
+         line("prompt", fmt::format("{} tokens: {} cached, {} run", t.prompt, t.cached, run)) +
+         line("", fmt::format("in {}", speed(run, t.prompt_seconds))) +
          line("answer", fmt::format("{} tokens in {}", t.tokens, speed(t.tokens, t.decode_seconds)));
 }
 
