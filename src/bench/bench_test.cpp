@@ -223,6 +223,14 @@ TEST(BenchReport, TheRoofThatAllowsLeastBinds) {
   EXPECT_DOUBLE_EQ(r.share(), 1.0);
 }
 
+TEST(BenchReport, WhoseWritesAreAQuarterOfItsBytesIsBoundByTheCopy) {
+  BenchReport r{.op = "x", .shape = "s", .rows = 1, .work = {.read = 750, .written = 250}, .seconds = 1};
+  r.roofs = {.read = 1000, .copy = 500, .flops = 1};
+  EXPECT_STREQ(r.roof(), "copy");
+  r.work = {.read = 751, .written = 249};
+  EXPECT_STREQ(r.roof(), "read");
+}
+
 TEST(BenchReport, CsvLinesHaveAFieldForEachName) {
   const BenchRun run{.command = "cachalot bench", .backend = "cpu", .simd = "avx2", .machine = this_machine()};
   BenchReport r{.op = "x", .shape = "two words", .rows = 1, .work = {.read = 1, .written = 1}, .runs = 1, .seconds = 1};
