@@ -36,20 +36,19 @@ Status check_draft_count(const DraftFlags& flags, const Config& config) {
 
 Expected<Drafting> drafting_of(const DraftFlags& flags, const LoadedModel& loaded, DraftPlace& place) {
   if (!flags.wanted()) return Drafting{};
+  if (Status good = check_draft_count(flags, loaded.model.config()); !good) return tl::unexpected(good.error());
   const bool automatic = flags.draft == "auto";
-  const std::int64_t block = loaded.model.config().dspark_block_size;
-  if (!loaded.model.weights().draft) {
-    if (automatic) return Drafting{};
-    return fail(Errc::usage, "--draft {}: this model has no draft stages; use --draft off", flags.draft);
-  }
+  if (!loaded.model.weights().draft) return Drafting{};
   if (loaded.model.options().index_keys == IndexKeys::published_slot) {
     if (automatic) return Drafting{};
     return fail(Errc::usage, "--draft {}: with --index-keys published-slot a run goes token by token (spec 10)",
                 flags.draft);
   }
   place.stages.emplace(loaded.model);
-  if (automatic) return Drafting{.source = &*place.stages, .count = block, .pause = &place.pause};
-  if (Status good = check_draft_count(flags, loaded.model.config()); !good) return tl::unexpected(good.error());
+  if (automatic) {
+    const std::int64_t block = loaded.model.config().dspark_block_size;
+    return Drafting{.source = &*place.stages, .count = block, .pause = &place.pause};
+  }
   return Drafting{.source = &*place.stages, .count = std::atoll(flags.draft.c_str())};
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "checkpoint/test_checkpoint.h"
 #include "cli/run_command.h"
 #include "cli/test_command.h"
 #include "engine/test_generate.h"
@@ -53,6 +54,26 @@ TEST(DraftOption, ANumberForAModelWithoutDraftStagesIsRefused) {
   const Status refused = check_draft_count({.draft = "3"}, none);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message, "--draft 3: this model has no draft stages; use --draft off");
+}
+
+TEST(DraftOption, AModelWithoutDraftStagesRunsWithoutDraftsUnlessANumberWasAsked) {
+  EditedCheckpoint plain;
+  plain.config.find("text_config")
+      ->set("num_nextn_predict_layers", 0)
+      .set("compress_ratios", Json::array({0, 0, 2, 2, 2, 2, 1, 1, 1, 1}));  // without those of the stages
+  std::erase_if(plain.tensors, [](const TensorData& t) { return t.name.starts_with("mtp."); });
+  ASSERT_TRUE(plain.open());
+  const auto run = [&](const char* how) {
+    return run_line({"run", "--model", plain.path().string(), "--tokenizer", (mini_a() / "tokenizer.json").string(),
+                     "--ids", "3,40", "--max-tokens", "2", "--draft", how},
+                    {add_run_command});
+  };
+  const Ran automatic = run("auto");
+  EXPECT_EQ(automatic.exit_code, 0) << automatic.error;
+  const Ran number = run("3");
+  EXPECT_EQ(number.exit_code, 2);
+  EXPECT_EQ(number.out, "");
+  EXPECT_NE(number.error.find("--draft 3: this model has no draft stages"), std::string::npos) << number.error;
 }
 
 TEST(DraftOption, DoesNotMixWithThePublishedSlot) {
