@@ -25,17 +25,17 @@ inline std::filesystem::path empty_folder() {
 
 inline void write_text(const std::filesystem::path& path, std::string_view text) { std::ofstream(path) << text; }
 
-// Overwrites the first bytes of a tensor.
+// Overwrites one element of a tensor.
 template <class T>
-void damage(const std::filesystem::path& path, std::string_view tensor, T value) {
+void damage(const std::filesystem::path& path, std::string_view tensor, T value, std::int64_t element = 0) {
   std::int64_t offset = 0;
   {
     const auto file = SafetensorsFile::open(path);
     ASSERT_TRUE(file) << file.error().message;
     const TensorInfo* info = file->find(tensor);
     ASSERT_NE(info, nullptr) << tensor;
-    ASSERT_GE(info->bytes, static_cast<std::int64_t>(sizeof(T)));
-    offset = info->offset;
+    ASSERT_GE(info->bytes, (element + 1) * static_cast<std::int64_t>(sizeof(T)));
+    offset = info->offset + element * static_cast<std::int64_t>(sizeof(T));
   }
   std::fstream out(path, std::ios::in | std::ios::out | std::ios::binary);
   out.seekp(offset);

@@ -16,10 +16,10 @@ struct Outcome {
   std::string text;
 };
 
-Outcome verify(const std::filesystem::path& golden, bool strict = false) {
+Outcome verify(const std::filesystem::path& golden, bool strict = false, const VerifyModelOptions& options = {}) {
   std::string text;
   Report report([&](std::string_view line) { text += std::string(line) + "\n"; }, {.strict = strict});
-  if (Status done = verify_model(mini_a, golden, {}, report); !done) return {false, done.error().message};
+  if (Status done = verify_model(mini_a, golden, options, report); !done) return {false, done.error().message};
   return {report.finish(), text};
 }
 
@@ -129,6 +129,26 @@ TEST(VerifyModel, PromptWithTapsPassesLayerByLayerAndOneTapChangedDoesNot) {
   const auto file = folder / "prefill_f32_72.safetensors";
   damage(file, "layers.4.attn.sparse_out", 3.0f);
   expect_failure(folder, "layers.4.attn.sparse_out");
+}
+
+TEST(VerifyModel, EveryDraftOfEverySequenceIsJudged) {
+  constexpr std::string_view entry =
+      R"({"file": "decode_f32_owner.safetensors", "kind": "decode", "numerics": "f32", "index_keys": "owner",
+          "prefill": 50, "steps": 40, "batch": 2})";
+  const auto golden = folder_with(entry, {"decode_f32_owner.safetensors"});
+  const VerifyModelOptions cpu{.backend = &cpu_backend()};
+  const Outcome whole = verify(golden, false, cpu);
+  ASSERT_TRUE(whole.good) << whole.text;
+  // Two sequences, each with the given token and five drafts; all stand well above the margin.
+  for (const std::int64_t element : {1, 5, 7, 11}) {
+    const auto folder = folder_with(entry, {"decode_f32_owner.safetensors"});
+    damage(folder / "decode_f32_owner.safetensors", "dspark.ids.55", std::int32_t{9}, element);
+    const Outcome o = verify(folder, false, cpu);
+    EXPECT_FALSE(o.good) << element;
+    EXPECT_NE(o.text.find(fmt::format("sequence {} position 55 draft {}", element / 6, element % 6 - 1)),
+              std::string::npos)
+        << o.text;
+  }
 }
 
 TEST(VerifyModel, SlotThatARowCantSeeIsAFailureNotACrash) {

@@ -95,5 +95,16 @@ TEST(JudgeGreedy, IdsCountUntilTheFirstMarginBelow) {
   EXPECT_EQ(greedy({1, 2}, {1, 1, 1}).first, Verdict::fail) << "too few";
 }
 
+TEST(JudgeGreedy, IdsThatAreEqualAreAtNoDistanceAndOthersAtAny) {
+  const std::vector<std::int64_t> want = {1, 2}, other = {1, 9};
+  const std::vector<double> margins = {1, 1};
+  CaseReport report("greedy");
+  judge_greedy("equal", want, want, margins, 0.5, report);
+  judge_greedy("other", other, want, margins, 0.5, report);
+  EXPECT_EQ(report.findings()[0].used, 0);
+  EXPECT_EQ(report.findings()[1].used, Tolerance::any);
+  EXPECT_EQ(report.worst()->tensor, "other");
+}
+
 }  // namespace
 }  // namespace cachalot
