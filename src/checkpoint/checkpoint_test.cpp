@@ -141,6 +141,14 @@ TEST(ShardIndex, ShardMustLieBesideTheIndex) {
   }
 }
 
+TEST(ShardIndex, MetadataNestsEightLevelsDeepAndNoDeeper) {
+  const auto index_with = [](std::string_view value) {
+    return parse_shard_index(fmt::format(R"({{"metadata":{{"note":{}}},"weight_map":{{}}}})", value), "i");
+  };
+  EXPECT_TRUE(index_with("[[[[[[1]]]]]]").has_value());
+  EXPECT_FALSE(index_with("[[[[[[[1]]]]]]]").has_value());
+}
+
 TEST(ShardIndex, WrittenIndexReadsBack) {
   const auto index = parse_shard_index(shard_index_text({{"b", "two"}, {"a", "one"}, {"c", "one"}}, 77), "i");
   ASSERT_TRUE(index.has_value());

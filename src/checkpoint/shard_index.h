@@ -24,7 +24,8 @@ struct ShardIndex {
   std::vector<std::string> shards() const;  // each once, by name
 };
 
-// Any text gives an index or an error (Errc::format). A shard named with a folder is refused: it could lead anywhere.
+// Any text gives an index or an error (Errc::format): nothing in it is nested deeper than 8 levels. A shard named with
+// a folder is refused: it could lead anywhere.
 Expected<ShardIndex> parse_shard_index(std::string_view text, std::string_view what);
 
 // The file this engine writes; tensors are listed by name.

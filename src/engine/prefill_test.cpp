@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_folder.h"
 #include "engine/state_key.h"
 #include "engine/test_drafts.h"
 #include "engine/test_generate.h"
 #include "kv/prefix_cache.h"
+#include "kv/prefix_store.h"
 
 namespace cachalot {
 namespace {
@@ -213,11 +215,20 @@ TEST(Prefill, ChoicesAndDraftsBehindAReplayChangeNoBit) {
 
 TEST(Prefill, ExactAndReplayedStatesAreNotMixedInACache) {
   PrefixCache exact({.mode = state_mode(mini().model)}), replays({.mode = state_mode(mini().model), .replays = true});
-  for (const auto& [prefill, cache] : {std::pair(Prefill::replay, &exact), std::pair(Prefill::exact, &replays)}) {
+  const TestFolder folder;
+  auto store = PrefixStore::open(
+      {.folder = folder.path() / "states", .key = *state_key(mini().model), .shape = mini().model.state_shape()});
+  ASSERT_TRUE(store);
+  const auto told = [](Prefill prefill, Prefixes prefixes) {
     GenerateOptions options = options_of(prefill);
-    options.prefixes.cache = cache;
-    EXPECT_NE(refusal(mini().model.new_sequence(), 3, options).find("are not mixed"), std::string::npos);
-  }
+    options.prefixes = prefixes;
+    return refusal(mini().model.new_sequence(), 3, options);
+  };
+  constexpr std::string_view mixed = "exact and replayed states are not mixed, and the prefix cache that was given is ";
+  EXPECT_EQ(told(Prefill::replay, {&exact}), fmt::format("prefill replay: {}for exact ones", mixed));
+  EXPECT_EQ(told(Prefill::exact, {&replays}), fmt::format("prefill exact: {}for replayed ones", mixed));
+  EXPECT_EQ(told(Prefill::replay, {&replays, &*store}), fmt::format("prefill replay: {}for exact ones", mixed))
+      << "a folder holds exact states";
 }
 
 TEST(Prefill, AReplayGoesOnFromReplayedStatesThatHaveWholeWindows) {
