@@ -68,10 +68,12 @@ void Pass::store_groups(std::int64_t layer, std::int64_t source, const Attention
   const std::int64_t groups = latent.extent(0);
   const Values<2> key = norm(linear(latent, weights.indexer->wk), weights.indexer->k_norm);
   rope(layer, key.reshape<3>({groups, 1, c_.index_head_dim}), position);
+  show(layer, "attn.indexer.k", key);
   ops().encode_rows(context_, {key, RowFormat::e2m1_e8m0_32, key_slots});
   show_encoded(layer, "attn.indexer.k_new", RowFormat::e2m1_e8m0_32, key_slots, c_.index_head_dim);
 
   rope(layer, latent.reshape<3>({groups, 1, c_.head_dim}), position);
+  show(layer, "attn.compress_kv", latent);
   ops().encode_rows(context_, {latent, RowFormat::e2m1_e4m3_16, kv_slots});
   show_encoded(layer, "attn.compress_kv_new", RowFormat::e2m1_e4m3_16, kv_slots, c_.head_dim);
 }

@@ -22,11 +22,11 @@ class Observer {
   virtual ~Observer() = default;
 
   // Rows first_row … of the tensor `name`, everything behind the first axis flattened; a large tensor passes by in
-  // several parts. Rows are those of the step, in order; for `latent`, `compress_kv_new` and `k_new` they are the
-  // groups completed in it, by sequence. Those last two are decoded copies: what is written to them is lost.
+  // several parts. Rows are those of the step, in order; for `latent`, `compress_kv`, `k` they are the groups completed
+  // in it, by sequence. Their _new is what they decode to once rounded: copies, what is written to them is lost.
   //
   // Names are the layer's and the checkpoint's: embed, layers.N.{engram.{in,embed,kv,gate,out}, in,
-  // hc_attn.{pre,post,comb}, attn.{in,qr,latent,compress_kv_new,indexer.{k_new,q,score},sparse_out,out}, mid,
+  // hc_attn.{pre,post,comb}, attn.{in,qr,latent,compress_kv{,_new},indexer.{k{,_new},q,score},sparse_out,out}, mid,
   // hc_ffn.pre, ffn.{gate_weights,out}, out}, main_hidden, final_hidden. Draft stages are layers n_layers …
   virtual void values(std::string_view name, std::int64_t first_row, Values<2> rows) {
     (void)name, (void)first_row, (void)rows;
