@@ -4,64 +4,79 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace cachalot {
 namespace {
 
-bool is_code(std::string_view name) {
-  return name.ends_with(".attn.compress_kv_new") || name.ends_with(".attn.indexer.k_new");
+constexpr std::string_view after_rounding = "_new";  // how golden taps name what they show decoded
+
+// What a row before rounding decodes to.
+std::vector<float> round_trip(RowFormat format, std::span<const float> row) {
+  const auto width = static_cast<std::int64_t>(row.size());
+  std::vector<std::uint8_t> codes(static_cast<std::size_t>(code_bytes(format, width)));
+  std::vector<std::uint8_t> scales(static_cast<std::size_t>(scale_bytes(format, width)));
+  std::vector<float> decoded(row.size());
+  encode_row(format, row, codes.data(), scales.data());
+  decode_row(format, codes.data(), scales.data(), decoded);
+  return decoded;
 }
 
-// The ratio of the layer a code belongs to; 0 where the name has none.
-std::int64_t ratio_of(std::string_view name, const Config& config) {
-  const std::int64_t layer = tap_layer(name);
-  return layer < 0 || layer >= config.n_layers ? 0 : config.ratio(layer);
+CodeDifference describe(std::string_view tensor, RowPlace place, RowFormat format, std::span<const float> row,
+                        float own, float golden, std::size_t at) {
+  const auto width = static_cast<std::size_t>(group_size(format));
+  const std::size_t first = at / width * width;
+  const CodeGroup group(format, row.subspan(first, width));
+  CodeDifference d{{std::string(tensor), place, static_cast<std::int64_t>(at), 0}, {}, false};
+  d.what = fmt::format("{}: {}, golden {}", d.at.words(), own, golden);
+  const auto up = group.one_step_up(at - first, golden);
+  if (!up) {
+    d.what += ", more than one code step";
+    return d;
+  }
+  d.at.distance = group.distance(at - first, *group.tie(at - first, *up));
+  d.flip = d.at.distance <= next_to;
+  d.what += fmt::format(", rounded from {:.9g}, {:.1e} of the group's largest value beside the tie{}", row[at],
+                        d.at.distance, d.flip ? "" : ": too far for a flip");
+  return d;
 }
 
 }  // namespace
-
-void CodeRecorder::values(std::string_view name, std::int64_t first_row, Values<2> rows) {
-  const std::int64_t ratio = is_code(name) ? ratio_of(name, config_) : 0;
-  if (ratio == 0) return;
-  const std::int64_t first_group = start_ / ratio;
-  const std::int64_t each = (start_ + count_) / ratio - first_group;  // groups of a sequence in this forward
-  for (std::int64_t r = 0; r < rows.extent(0); ++r) {
-    const std::int64_t row = first_row + r;
-    std::vector<float> decoded;
-    for (std::int64_t i = 0; i < rows.extent(1); ++i) decoded.push_back(rows[r].load(i));
-    rows_[static_cast<std::size_t>(row / each)][{std::string(name), first_group + row % each}] = std::move(decoded);
-  }
-}
 
 CodeRows codes_of(const TapObserver::Taps& taps, const Config& config, const ReferenceCall& call, std::int64_t sequence,
                   std::int64_t batch) {
   CodeRows codes;
   for (const auto& [name, tap] : taps) {
-    const std::int64_t ratio = is_code(name) ? ratio_of(name, config) : 0;
-    if (ratio == 0) continue;
+    if (!name.ends_with(after_rounding)) continue;
+    const std::string before = name.substr(0, name.size() - after_rounding.size());
+    const auto to = rounded_to(before, config);
+    if (!to) continue;
     const std::int64_t each = tap.rows / batch;
     for (std::int64_t g = 0; g < each; ++g) {
       const float* from = tap.tensor.values.data() + (sequence * each + g) * tap.width;
-      codes[{name, call.start / ratio + g}].assign(from, from + tap.width);
+      codes[{before, call.start / to->ratio + g}].assign(from, from + tap.width);
     }
   }
   return codes;
 }
 
-std::optional<CodeFlip> CodeWitness::first_flip(std::span<const std::int64_t> ids, const CodeRows& own,
-                                                const Config& config) const {
-  std::optional<CodeFlip> first;
+std::optional<CodeDifference> CodeWitness::first_difference(std::span<const std::int64_t> ids, std::int64_t sequence,
+                                                            const CodeRows& own, const Config& config) const {
+  std::optional<CodeDifference> first;
+  std::tuple<std::int64_t, std::int64_t> earliest;  // position from which rows read it, layer
   for (const Known& known : known_) {
     const auto same = std::ranges::mismatch(known.ids, ids).in1 - known.ids.begin();
     for (const auto& [place, golden] : known.rows) {
-      const auto& [name, group] = place;
-      const std::int64_t last = (group + 1) * ratio_of(name, config) - 1;  // the group's last token
+      const auto& [tensor, group] = place;
+      const auto to = rounded_to(tensor, config);
+      const std::tuple when{(group + 1) * to->ratio - 1, tap_layer(tensor)};
       const auto mine = own.find(place);
-      if (last >= same || mine == own.end() || mine->second == golden) continue;
-      if (first && first->position <= last) continue;
-      const auto at = std::ranges::mismatch(mine->second, golden);
-      first = CodeFlip{last, fmt::format("{} group {} value {}: {}, golden {}", name, group,
-                                         at.in1 - mine->second.begin(), *at.in1, *at.in2)};
+      if (std::get<0>(when) >= same || mine == own.end() || (first && earliest <= when)) continue;
+      const std::vector<float> decoded = round_trip(to->format, mine->second);
+      const auto at = static_cast<std::size_t>(std::ranges::mismatch(decoded, golden).in1 - decoded.begin());
+      if (at == decoded.size()) continue;
+      first = describe(tensor, {sequence, group}, to->format, mine->second, decoded[at], golden[at], at);
+      earliest = when;
     }
   }
   return first;

@@ -50,8 +50,7 @@ Expected<DraftPair> run_drafts(ModelRun& run, GoldenFile& golden, const DecodeSh
 }
 
 // Behind a draft that the margin allowed to differ, the block goes on from another token.
-void judge_drafts(std::span<const DraftPair> pairs, const DecodeShape& shape, const Evidence& evidence,
-                  Numerics numerics, CaseReport& report) {
+void judge_drafts(std::span<const DraftPair> pairs, const DecodeShape& shape, Numerics numerics, CaseReport& report) {
   const std::int64_t block = pairs.front().own.block;
   EndToEndRows logits{.width = shape.vocab, .rows = {}, .got = {}, .want = {}};
   EndToEndRows confidence{.width = 1, .argmax = false, .rows = {}, .got = {}, .want = {}};
@@ -60,10 +59,9 @@ void judge_drafts(std::span<const DraftPair> pairs, const DecodeShape& shape, co
   for (const DraftPair& pair : pairs) {
     for (std::int64_t b = 0; b < shape.batch; ++b) {
       bool left = false;
-      const bool flipped = evidence.flipped(b, pair.position);
       for (std::int64_t i = 0; i < block; ++i) {
         const std::int64_t row = b * block + i;
-        const EndToEndRow place{fmt::format("sequence {} position {} draft {}", b, pair.position, i), flipped, left};
+        const EndToEndRow place{fmt::format("sequence {} position {} draft {}", b, pair.position, i), left};
         const auto at = static_cast<std::size_t>(row), width = static_cast<std::size_t>(shape.vocab);
         const auto got = std::span(pair.own.logits).subspan(at * width, width);
         const auto want = std::span(pair.logits.values).subspan(at * width, width);
@@ -76,7 +74,7 @@ void judge_drafts(std::span<const DraftPair> pairs, const DecodeShape& shape, co
         ++others;
         const EndToEndLimits& limits = numerics == Numerics::f32 ? end_to_end_f32 : end_to_end_released;
         const double margin = best_of(want).margin;
-        if (margin <= (flipped ? limits.margin_after_flip : limits.margin)) continue;
+        if (margin <= limits.margin) continue;
         if (unexplained++ == 0) {
           first = fmt::format("; {}: {}, golden {} with a margin of {:.3f}", place.where, raw(pair.own.ids[id]),
                               pair.ids.numbers[id], margin);
@@ -84,8 +82,8 @@ void judge_drafts(std::span<const DraftPair> pairs, const DecodeShape& shape, co
       }
     }
   }
-  judge_end_to_end("dspark.logits", logits, numerics, evidence.words, report);
-  judge_end_to_end("dspark.confidence", confidence, numerics, evidence.words, report);
+  judge_end_to_end("dspark.logits", logits, numerics, report);
+  judge_end_to_end("dspark.confidence", confidence, numerics, report);
   report.add({"dspark.ids", unexplained > 0 ? Verdict::fail : Verdict::pass,
               fmt::format("{} blocks, other draft in {}{}", pairs.size() * static_cast<std::size_t>(shape.batch),
                           others, first),
@@ -97,6 +95,42 @@ Expected<GoldenTensor> read_logits(GoldenFile& golden, const std::string& name, 
   if (!logits) return logits;
   if (Status fit = golden.expect_shape(*logits, {shape.batch, shape.vocab}); !fit) return tl::unexpected(fit.error());
   return logits;
+}
+
+Status judge_steps(ModelCase& c, const Model& model, GoldenFile& golden, const GoldenTensor& ids,
+                   const DecodeShape& shape, RunObserver& watcher, CaseReport& report) {
+  ModelRun run(model, shape.batch, c.models.threads(), &watcher);
+  EndToEndRows table{.width = shape.vocab, .rows = {}, .got = {}, .want = {}};
+  std::vector<DraftPair> pairs;
+  const auto step = [&](std::int64_t first, std::int64_t count, const std::string& name) -> Status {
+    auto logits = run.step(columns(ids.numbers, ids.last(), first, count), Wanted::last);
+    if (!logits) return tl::unexpected(logits.error());
+    auto expected = read_logits(golden, name, shape);
+    if (!expected) return tl::unexpected(expected.error());
+    const std::int64_t position = first + count - 1;
+    for (std::int64_t b = 0; b < shape.batch; ++b) {
+      const auto width = static_cast<std::size_t>(shape.vocab), at = static_cast<std::size_t>(b) * width;
+      table.add({.where = fmt::format("sequence {} position {}", b, position)}, std::span(*logits).subspan(at, width),
+                std::span(expected->values).subspan(at, width));
+    }
+    if (!golden.has(draft_name("ids", position))) return {};
+    if (position + 1 >= ids.extent(1)) {
+      return fail(Errc::format, "{}: drafts after position {}, but input_ids ends there", golden.path(), position);
+    }
+    auto pair = run_drafts(run, golden, shape, position, ids);
+    if (!pair) return tl::unexpected(pair.error());
+    pairs.push_back(std::move(*pair));
+    return {};
+  };
+  if (Status done = step(0, shape.prefill, "logits.prefill"); !done) return done;
+  const std::int64_t end = shape.prefill + shape.steps;
+  for (std::int64_t p = shape.prefill; p < end; ++p) {
+    c.progress(fmt::format("position {} of {}", p, end));
+    if (Status done = step(p, 1, fmt::format("logits.{}", p)); !done) return done;
+  }
+  judge_end_to_end("logits", table, c.entry.numerics, report);
+  if (!pairs.empty()) judge_drafts(pairs, shape, c.entry.numerics, report);
+  return {};
 }
 
 }  // namespace
@@ -132,49 +166,13 @@ Status verify_decode(ModelCase& c) {
   if (drafts && config.n_mtp_layers == 0)
     return fail(Errc::format, "{}: drafts, but the model has no draft stage", golden->path());
 
-  ModelRun run(**model, shape.batch, c.models.threads());
-  CodeRecorder codes(config, shape.batch);
-  std::vector<float> got, want;  // [calls, batch, vocab]
-  std::vector<DraftPair> pairs;
-  const auto step = [&](std::int64_t first, std::int64_t count, const std::string& name) -> Status {
-    codes.begin(first, count);
-    auto logits = run.step(columns(ids->numbers, ids->last(), first, count), Wanted::last, &codes);
-    if (!logits) return tl::unexpected(logits.error());
-    auto expected = read_logits(*golden, name, shape);
-    if (!expected) return tl::unexpected(expected.error());
-    got.insert(got.end(), logits->begin(), logits->end());
-    want.insert(want.end(), expected->values.begin(), expected->values.end());
-    const std::int64_t position = first + count - 1;
-    if (!golden->has(draft_name("ids", position))) return {};
-    if (position + 1 >= ids->extent(1)) {
-      return fail(Errc::format, "{}: drafts after position {}, but input_ids ends there", golden->path(), position);
-    }
-    auto pair = run_drafts(run, *golden, shape, position, *ids);
-    if (!pair) return tl::unexpected(pair.error());
-    pairs.push_back(std::move(*pair));
-    return {};
+  const Attempt attempt = [&](RunObserver& watcher, CaseReport& report) {
+    return judge_steps(c, **model, *golden, *ids, shape, watcher, report);
   };
-  if (Status done = step(0, shape.prefill, "logits.prefill"); !done) return done;
-  for (std::int64_t p = shape.prefill; p < end; ++p) {
-    c.progress(fmt::format("position {} of {}", p, end));
-    if (Status done = step(p, 1, fmt::format("logits.{}", p)); !done) return done;
-  }
-
   // With published-slot keys the steps compute something else than the prompt whose codes are known.
-  const Evidence evidence = look_for_flips(owner ? c.witness : CodeWitness(), codes, ids->numbers, ids->last(), config);
-  EndToEndRows table{.width = shape.vocab, .rows = {}, .got = {}, .want = {}};
-  for (std::int64_t call = 0; call <= shape.steps; ++call) {
-    for (std::int64_t b = 0; b < shape.batch; ++b) {
-      const auto width = static_cast<std::size_t>(shape.vocab);
-      const auto first = static_cast<std::size_t>(call * shape.batch + b) * width;
-      const std::int64_t position = shape.prefill - 1 + call;
-      table.add(
-          {.where = fmt::format("sequence {} position {}", b, position), .flipped = evidence.flipped(b, position)},
-          std::span(got).subspan(first, width), std::span(want).subspan(first, width));
-    }
-  }
-  judge_end_to_end("logits", table, c.entry.numerics, evidence.words, c.report);
-  if (!pairs.empty()) judge_drafts(pairs, shape, evidence, c.entry.numerics, c.report);
+  const CodeWitness nothing;
+  const KnownCodes known{owner ? c.witness : nothing, ids->numbers, ids->last()};
+  if (Status done = judge_with_tries(config, c.tries(false), known, attempt, c.report); !done) return done;
   golden->close(c.report);
   return {};
 }

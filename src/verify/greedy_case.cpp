@@ -49,15 +49,19 @@ Status verify_greedy(ModelCase& c) {
   if (prompt->empty() || output->empty()) return fail(Errc::format, "{}: no prompt or no output", c.entry.case_name());
   auto model = c.models.get(c.entry.numerics, IndexKeys::owner, false);
   if (!model) return tl::unexpected(model.error());
-  ModelRun run(**model, 1, c.models.threads());
-  auto logits = run.step(*prompt, Wanted::last);
-  if (!logits) return tl::unexpected(logits.error());
-  auto ids = run_greedy(run, std::move(*logits), output->size());
-  if (!ids) return tl::unexpected(ids.error());
   const EndToEndLimits& limits = c.entry.numerics == Numerics::f32 ? end_to_end_f32 : end_to_end_released;
-  judge_greedy("output", *ids, *output, *margins, limits.margin, c.report);
+  const Attempt attempt = [&](RunObserver& watcher, CaseReport& report) -> Status {
+    ModelRun run(**model, 1, c.models.threads(), &watcher);
+    auto logits = run.step(*prompt, Wanted::last);
+    if (!logits) return tl::unexpected(logits.error());
+    auto ids = run_greedy(run, std::move(*logits), output->size());
+    if (!ids) return tl::unexpected(ids.error());
+    judge_greedy("output", *ids, *output, *margins, limits.margin, report);
+    return {};
+  };
   c.report.set_present(1);
-  return {};
+  return judge_with_tries((*model)->config(), c.tries(false),
+                          {c.witness, *prompt, static_cast<std::int64_t>(prompt->size())}, attempt, c.report);
 }
 
 }  // namespace cachalot

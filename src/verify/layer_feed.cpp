@@ -109,7 +109,7 @@ Expected<std::vector<float>> feed(Fed& fed, Numerics numerics, const GoldenTenso
 }  // namespace
 
 Status judge_layers(ModelCase& c, ModelRun& run, GoldenFile& golden, const GoldenTensor& ids,
-                    const GoldenTensor& logits, std::initializer_list<std::string_view> not_taps) {
+                    const GoldenTensor& logits, std::initializer_list<std::string_view> not_taps, CaseReport& report) {
   const Model& model = run.model();
   const Numerics numerics = c.entry.numerics;
   const bool step = run.length() > 0;
@@ -125,15 +125,14 @@ Status judge_layers(ModelCase& c, ModelRun& run, GoldenFile& golden, const Golde
     Fed operators{fresh, TapObserver(*taps, TapObserver::Feed::everything), CaseReport("")};
     auto again = feed(operators, numerics, ids, step);
     if (!again) return tl::unexpected(again.error());
-    merge(layers, operators, *taps, call, numerics, c.report);
+    merge(layers, operators, *taps, call, numerics, report);
   } else {
-    for (const Finding& f : layers.report.findings()) c.report.add(f);
+    for (const Finding& f : layers.report.findings()) report.add(f);
   }
   const Tolerance& tolerance = numerics == Numerics::released ? tolerances::layer_released_f32
                                : step                         ? tolerances::step_f32
                                                               : tolerances::layer_f32;
-  c.report.compare("logits_all behind golden layers", *got, logits.values, tolerance,
-                   !step || numerics == Numerics::f32);
+  report.compare("logits_all behind golden layers", *got, logits.values, tolerance, !step || numerics == Numerics::f32);
   return {};
 }
 

@@ -14,6 +14,6 @@ namespace cachalot {
 // off must be explained by one rounding next to a tie. A step behind the engine's own prefill is judged by the limits
 // for steps in `f32`, and shown in `released`.
 Status judge_layers(ModelCase& c, ModelRun& run, GoldenFile& golden, const GoldenTensor& ids,
-                    const GoldenTensor& logits, std::initializer_list<std::string_view> not_taps);
+                    const GoldenTensor& logits, std::initializer_list<std::string_view> not_taps, CaseReport& report);
 
 }  // namespace cachalot

@@ -16,6 +16,7 @@
 #include "verify/golden_file.h"
 #include "verify/model_run.h"
 #include "verify/report.h"
+#include "verify/tries.h"
 
 namespace cachalot {
 
@@ -46,6 +47,12 @@ struct ModelCase {
   ModelSource& models;
   std::function<void(std::string_view)> progress;
   CaseReport& report;
+
+  // In `released` every nudge flips something somewhere, so only prompts too short for that are tried again.
+  TryRules tries(bool is_short) const {
+    const bool f32 = entry.numerics == Numerics::f32;
+    return {.ties = f32, .nudged = f32 || is_short};
+  }
 };
 
 // Each judges into the case's report. Errors: the files or the model can't be read or used.
@@ -55,7 +62,8 @@ Status verify_decode(ModelCase& c);                       // prefill, then given
 Status verify_greedy(ModelCase& c);                       // the most likely token, again and again
 Status verify_image(ModelCase& c);                        // image spans from golden features
 Status verify_trained(const std::filesystem::path& file,  // the 20 best logits of a long text, and greedy decoding
-                      Numerics numerics, ModelSource& models, CaseReport& report);
+                      Numerics numerics, ModelSource& models, const std::function<void(std::string_view)>& progress,
+                      CaseReport& report);
 
 // Ids equal until the first margin below `margin`; a finding says how far they were judged.
 void judge_greedy(std::string_view tensor, std::span<const std::int64_t> got, std::span<const std::int64_t> want,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "verify/model_run.h"
 
+#include <array>
 #include <limits>
 
 namespace cachalot {
@@ -11,6 +12,25 @@ TokenId token_of(std::int64_t id) {
   const bool fits = id >= 0 && id <= std::numeric_limits<std::int32_t>::max();
   return TokenId{fits ? static_cast<std::int32_t>(id) : -1};
 }
+
+// Shows what passes by to one observer, then to the other.
+class Both : public Observer {
+ public:
+  Both(Observer* first, Observer* second) : all_{first, second} {}
+  void values(std::string_view name, std::int64_t first_row, Values<2> rows) override {
+    for (Observer* o : all_) {
+      if (o != nullptr) o->values(name, first_row, rows);
+    }
+  }
+  void numbers(std::string_view name, std::int64_t first_row, View<std::int64_t, 2> rows) override {
+    for (Observer* o : all_) {
+      if (o != nullptr) o->numbers(name, first_row, rows);
+    }
+  }
+
+ private:
+  std::array<Observer*, 2> all_;
+};
 
 }  // namespace
 
@@ -29,7 +49,8 @@ Expected<const Model*> ModelSource::get(Numerics numerics, IndexKeys index_keys,
   return &slot->model;
 }
 
-ModelRun::ModelRun(const Model& model, std::int64_t batch, int threads) : model_(model), context_(threads) {
+ModelRun::ModelRun(const Model& model, std::int64_t batch, int threads, RunObserver* watcher)
+    : model_(model), context_(threads), watcher_(watcher) {
   for (std::int64_t b = 0; b < batch; ++b) sequences_.push_back(model.new_sequence());
   for (Sequence& s : sequences_) pointers_.push_back(&s);
 }
@@ -52,8 +73,11 @@ Expected<std::vector<float>> ModelRun::step(std::span<const std::int64_t> ids, W
     }
     rows.push_back(row);
   }
+  Both both(watcher_, observer);
+  if (watcher_ != nullptr) watcher_->begin(length(), static_cast<std::int64_t>(rows_each));
   std::vector<float> logits;
-  if (Status done = model_.forward(context_, {pointers_, rows, observer}, logits); !done) {
+  if (Status done = model_.forward(context_, {pointers_, rows, watcher_ != nullptr ? &both : observer}, logits);
+      !done) {
     return tl::unexpected(done.error());
   }
   return logits;
@@ -62,7 +86,8 @@ Expected<std::vector<float>> ModelRun::step(std::span<const std::int64_t> ids, W
 Expected<Drafts> ModelRun::draft(std::span<const std::int64_t> next) {
   std::vector<TokenId> tokens;
   for (const std::int64_t id : next) tokens.push_back(token_of(id));
-  return model_.draft(context_, pointers_, tokens);
+  if (watcher_ != nullptr) watcher_->begin(length(), model_.config().dspark_block_size);
+  return model_.draft(context_, pointers_, tokens, {}, watcher_);
 }
 
 std::vector<std::int64_t> columns(std::span<const std::int64_t> ids, std::int64_t width, std::int64_t first,

@@ -13,6 +13,7 @@
 #include "base/expected.h"
 #include "engine/load_model.h"
 #include "model/model.h"
+#include "verify/run_observer.h"
 
 namespace cachalot {
 
@@ -44,7 +45,8 @@ enum class Wanted { last, all };  // logits of the last row of each sequence, or
 
 class ModelRun {
  public:
-  ModelRun(const Model& model, std::int64_t batch, int threads);
+  // `watcher` sees every forward and every draft block, before the observer of a single step does.
+  ModelRun(const Model& model, std::int64_t batch, int threads, RunObserver* watcher = nullptr);
 
   // ids: [batch, rows]. Returns the logits, [batch, 1 or rows, vocab].
   Expected<std::vector<float>> step(std::span<const std::int64_t> ids, Wanted wanted, Observer* observer = nullptr,
@@ -59,6 +61,7 @@ class ModelRun {
  private:
   const Model& model_;
   Context context_;
+  RunObserver* watcher_;
   std::vector<Sequence> sequences_;
   std::vector<Sequence*> pointers_;
 };

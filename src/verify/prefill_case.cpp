@@ -13,22 +13,19 @@ constexpr std::string_view ids_name = "input_ids";
 constexpr std::string_view logits_name = "logits_all";
 
 // Logits of all rows, judged end to end. ids: [batch, rows].
-Status judge_prompt(ModelCase& c, const Model& model, const GoldenTensor& ids, const GoldenTensor& want) {
+Status judge_prompt(ModelCase& c, const Model& model, const GoldenTensor& ids, const GoldenTensor& want,
+                    RunObserver& watcher, CaseReport& report) {
   const std::int64_t batch = ids.extent(0), rows = ids.extent(1);
-  ModelRun run(model, batch, c.models.threads());
-  CodeRecorder codes(model.config(), batch);
-  codes.begin(0, rows);
-  auto got = run.step(ids.numbers, Wanted::all, &codes);
+  ModelRun run(model, batch, c.models.threads(), &watcher);
+  auto got = run.step(ids.numbers, Wanted::all);
   if (!got) return tl::unexpected(got.error());
-  const Evidence evidence = look_for_flips(c.witness, codes, ids.numbers, rows, model.config());
   EndToEndRows table{.width = want.last(), .short_prompt = rows <= short_prompt, .rows = {}, .got = {}, .want = {}};
   for (std::int64_t r = 0; r < batch * rows; ++r) {
     const auto first = static_cast<std::size_t>(r * table.width), width = static_cast<std::size_t>(table.width);
-    table.add({.where = fmt::format("sequence {} position {}", r / rows, r % rows),
-               .flipped = evidence.flipped(r / rows, r % rows)},
+    table.add({.where = fmt::format("sequence {} position {}", r / rows, r % rows)},
               std::span(*got).subspan(first, width), std::span(want.values).subspan(first, width));
   }
-  judge_end_to_end(logits_name, table, c.entry.numerics, evidence.words, c.report);
+  judge_end_to_end(logits_name, table, c.entry.numerics, report);
   return {};
 }
 
@@ -72,10 +69,17 @@ Status verify_prefill(ModelCase& c) {
     if (!fit) return fit;
   }
   if (batch * *tokens == 0) return fail(Errc::format, "{}: no token", golden->path());
-  if (Status done = judge_prompt(c, **model, *ids, *want); !done) return done;
+  const Attempt attempt = [&](RunObserver& watcher, CaseReport& report) {
+    return judge_prompt(c, **model, *ids, *want, watcher, report);
+  };
+  if (Status done = judge_with_tries((*model)->config(), c.tries(*tokens <= short_prompt),
+                                     {c.witness, ids->numbers, *tokens}, attempt, c.report);
+      !done) {
+    return done;
+  }
   if (golden->count() > 2) {
     ModelRun run(**model, batch, c.models.threads());
-    if (Status done = judge_layers(c, run, *golden, *ids, *want, {ids_name, logits_name}); !done) return done;
+    if (Status done = judge_layers(c, run, *golden, *ids, *want, {ids_name, logits_name}, c.report); !done) return done;
   }
   golden->close(c.report);
   return {};
@@ -107,15 +111,19 @@ Status verify_step(ModelCase& c) {
   auto before = tokens_before(c, *ids, *prefill, *position);
   if (!before) return tl::unexpected(before.error());
 
-  ModelRun run(**model, *batch, c.models.threads());
-  auto prompt = run.step(columns(*before, *position, 0, *prefill), Wanted::last);
-  if (!prompt) return tl::unexpected(prompt.error());
-  for (std::int64_t p = *prefill; p < *position; ++p) {
-    c.progress(fmt::format("position {} of {}", p, *position));
-    auto step = run.step(columns(*before, *position, p, 1), Wanted::last);
-    if (!step) return tl::unexpected(step.error());
-  }
-  if (Status done = judge_layers(c, run, *golden, *ids, *want, {ids_name, logits_name}); !done) return done;
+  const Attempt attempt = [&](RunObserver& watcher, CaseReport& report) -> Status {
+    ModelRun run(**model, *batch, c.models.threads(), &watcher);
+    auto prompt = run.step(columns(*before, *position, 0, *prefill), Wanted::last);
+    if (!prompt) return tl::unexpected(prompt.error());
+    for (std::int64_t p = *prefill; p < *position; ++p) {
+      c.progress(fmt::format("position {} of {}", p, *position));
+      auto step = run.step(columns(*before, *position, p, 1), Wanted::last);
+      if (!step) return tl::unexpected(step.error());
+    }
+    return judge_layers(c, run, *golden, *ids, *want, {ids_name, logits_name}, report);
+  };
+  const KnownCodes known{c.witness, *before, *position};
+  if (Status done = judge_with_tries((*model)->config(), c.tries(false), known, attempt, c.report); !done) return done;
   golden->close(c.report);
   return {};
 }

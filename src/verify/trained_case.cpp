@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The long text of a trained model.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "verify/model_cases.h"
 #include "verify/nudge.h"
+#include "verify/sample.h"
 
 namespace cachalot {
 namespace {
@@ -16,9 +20,9 @@ double log_sum_exp(std::span<const float> row) {
   return top + std::log(sum);
 }
 
-double mean(std::span<const double> numbers) {
+double mean(std::span<const float> numbers) {
   double sum = 0;
-  for (const double n : numbers) sum += n;
+  for (const float n : numbers) sum += n;
   return sum / static_cast<double>(numbers.size());
 }
 
@@ -31,127 +35,119 @@ struct TrainedText {
   GoldenTensor nll;         // [length - 1], of the next id
 };
 
-// Returns the rows that pick another token than the golden one though its margin is above the limit.
-std::vector<std::int64_t> judge_text(const TrainedText& t, std::span<const float> logits, std::int64_t vocab,
-                                     const TrainedLimits& limits, CaseReport& report) {
+// What a run makes of the text, under the names of the golden file.
+struct TextNumbers {
+  std::vector<float> top_logits;   // [length, n]: those of the golden top_ids
+  std::vector<float> logsumexp;    // [length]
+  std::vector<float> nll;          // [length - 1]
+  std::vector<std::int64_t> best;  // [length]
+};
+
+std::int64_t best_of_row(std::span<const float> logits, std::int64_t row, std::int64_t vocab) {
+  return best_of(logits.subspan(static_cast<std::size_t>(row * vocab), static_cast<std::size_t>(vocab))).index;
+}
+
+// logits: [length, vocab].
+TextNumbers numbers_of(const TrainedText& t, std::span<const float> logits, std::int64_t vocab) {
+  TextNumbers numbers;
   const std::int64_t length = t.ids.extent(0), n = t.top_ids.extent(1);
-  std::vector<float> top, sums;
-  std::vector<double> nll;
-  std::int64_t differs = 0;
-  std::vector<std::int64_t> wrong;
-  std::string first;
   for (std::int64_t r = 0; r < length; ++r) {
     const auto row = logits.subspan(static_cast<std::size_t>(r * vocab), static_cast<std::size_t>(vocab));
     const double sum = log_sum_exp(row);
-    sums.push_back(static_cast<float>(sum));
-    if (r + 1 < length)
-      nll.push_back(sum - row[static_cast<std::size_t>(t.ids.numbers[static_cast<std::size_t>(r + 1)])]);
-    const auto at = static_cast<std::size_t>(r * n);
-    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
-      top.push_back(row[static_cast<std::size_t>(t.top_ids.numbers[at + i])]);
+    numbers.logsumexp.push_back(static_cast<float>(sum));
+    if (r + 1 < length) {
+      const auto next = static_cast<std::size_t>(t.ids.numbers[static_cast<std::size_t>(r + 1)]);
+      numbers.nll.push_back(static_cast<float>(sum - row[next]));
     }
-    const std::int64_t best = best_of(row).index;
-    if (best == t.top_ids.numbers[at]) continue;
+    for (std::int64_t i = r * n; i < (r + 1) * n; ++i) {
+      numbers.top_logits.push_back(row[static_cast<std::size_t>(t.top_ids.numbers[static_cast<std::size_t>(i)])]);
+    }
+    numbers.best.push_back(best_of_row(logits, r, vocab));
+  }
+  return numbers;
+}
+
+// Logits of every row.
+Expected<std::vector<float>> run_text(const Model& model, int threads, const TrainedText& text, RunObserver& watcher) {
+  ModelRun run(model, 1, threads, &watcher);
+  return run.step(text.ids.numbers, Wanted::all);
+}
+
+void judge_nll(const TrainedText& t, std::span<const float> nll, double limit, CaseReport& report) {
+  const double got = mean(nll), want = mean(t.nll.values), off = std::abs(got - want) / want;
+  report.add({"nll", off <= limit ? Verdict::pass : Verdict::fail,
+              fmt::format("mean {:.6f}, golden {:.6f}, off by {:.4f}%", got, want, 100 * off),
+              fmt::format("{:g}%", 100 * limit), off / limit});
+}
+
+// `f32`: flips are rare, so one run must do.
+void judge_run(const TrainedText& t, const TextNumbers& run, CaseReport& report) {
+  const std::int64_t n = t.top_ids.extent(1);
+  std::int64_t differs = 0, wrong = 0;
+  std::string first;
+  for (std::size_t r = 0; r < run.best.size(); ++r) {
+    const std::size_t at = r * static_cast<std::size_t>(n);
+    if (run.best[r] == t.top_ids.numbers[at]) continue;
     ++differs;
     const double margin = static_cast<double>(t.top_logits.values[at]) - t.top_logits.values[at + 1];
-    if (margin <= limits.margin) continue;
-    wrong.push_back(r);
-    if (wrong.size() == 1) {
-      first =
-          fmt::format("; position {}: {}, golden {} with a margin of {:.3f}", r, best, t.top_ids.numbers[at], margin);
-    }
+    if (margin <= trained_text_f32.margin || wrong++ > 0) continue;
+    first = fmt::format("; position {}: {}, golden {} with a margin of {:.3f}", r, run.best[r], t.top_ids.numbers[at],
+                        margin);
   }
-  report.add({"top_ids", !wrong.empty() ? Verdict::fail : Verdict::pass,
-              fmt::format("{} rows, other best token in {}{}", length, differs, first),
-              fmt::format("equal where the margin is above {:g}", limits.margin), !wrong.empty() ? Tolerance::any : 0});
-  report.compare("top_logits", top, t.top_logits.values, limits.logits);
-  report.compare("logsumexp", sums, t.logsumexp.values, limits.logits);
-
-  const double want = mean(std::vector<double>(t.nll.values.begin(), t.nll.values.end()));
-  const double off = std::abs(mean(nll) - want) / want;
-  report.add({"nll", off <= limits.nll ? Verdict::pass : Verdict::fail,
-              fmt::format("mean {:.6f}, golden {:.6f}, off by {:.4f}%", mean(nll), want, 100 * off),
-              fmt::format("{:g}%", 100 * limits.nll), off / limits.nll});
-  return wrong;
+  report.add({"top_ids", wrong > 0 ? Verdict::fail : Verdict::pass,
+              fmt::format("{} rows, other best token in {}{}", run.best.size(), differs, first),
+              fmt::format("equal where the margin is above {:g}", trained_text_f32.margin),
+              wrong > 0 ? Tolerance::any : 0});
+  report.compare("top_logits", run.top_logits, t.top_logits.values, tolerances::trained_f32);
+  report.compare("logsumexp", run.logsumexp, t.logsumexp.values, tolerances::trained_f32);
+  judge_nll(t, run.nll, trained_text_f32.nll, report);
 }
 
-// The same few for everybody. A fault that is no rounding is there in every one of them.
-constexpr std::uint32_t nudges = 8;
-
-// Logits of every row of the text.
-Expected<std::vector<float>> run_text(const Model& model, int threads, const GoldenTensor& ids, Observer* observer) {
-  ModelRun run(model, 1, threads);
-  return run.step(ids.numbers, Wanted::all, observer);
+Sample sample_of(std::span<const TextNumbers> runs, std::vector<float> TextNumbers::*numbers) {
+  Sample sample;
+  for (const TextNumbers& run : runs) sample.runs.push_back(run.*numbers);
+  return sample;
 }
 
-// Judges the text. In `f32` flips are rare, and an error does not go away by moving a mix by 1e-7: what is beyond a
-// limit is shown to hang on a rounding where the same engine, nudged, is within it. In `released` every nudge flips
-// something somewhere, so the whole text tells nothing; there a row that picks another token is shown to hang on a
-// rounding where one of the nudges makes that very row pick the golden one.
-//
-// A nudge moves a value that lies exactly on a tie of the index queries' codes to either side by chance; so in `f32`
-// each such value is also moved across its tie, one at a time: if that alone brings the text within its limits, this is
-// the flip.
-constexpr std::size_t most_ties = 32;
+void judge_logits(const TrainedText& t, const Sample& sample, CaseReport& report) {
+  const std::span<const float> want = t.top_logits.values;
+  const double off = error_stats(sample.mean(), want).rms, sigma = sample.sigma(want);
+  const double limit = std::min(sample_limit(sigma, sample.runs.size()), tolerances::trained_released.rms);
+  const double used = off == 0 ? 0 : off / limit;
+  report.add({"top_logits", used <= 1 ? Verdict::pass : Verdict::fail,
+              fmt::format("mean of {} runs rms {:.2e}; as it is {:.2e}; one run scatters by {:.2e}", sample.runs.size(),
+                          off, error_stats(sample.runs.front(), want).rms, sigma),
+              fmt::format("rms {:.2e}", limit), used});
+}
 
-Status judge_with_nudges(const Model& model, int threads, const TrainedText& text, const TrainedLimits& limits,
-                         Numerics numerics, CaseReport& report) {
-  const std::int64_t vocab = model.config().vocab_size;
-  auto logits = run_text(model, threads, text.ids, nullptr);
-  if (!logits) return tl::unexpected(logits.error());
-  CaseReport plain("");
-  std::vector<std::int64_t> wrong = judge_text(text, *logits, vocab, limits, plain);
-  std::vector<Finding> findings(plain.findings().begin(), plain.findings().end());
-  const auto failed = [](const Finding& f) { return f.verdict == Verdict::fail; };
-  std::vector<bool> beyond;
-  for (const Finding& f : findings) beyond.push_back(failed(f));
-  const auto try_again = [&](Observer& observer, std::string_view how) -> Status {
-    logits = run_text(model, threads, text.ids, &observer);
-    if (!logits) return tl::unexpected(logits.error());
-    CaseReport again("");
-    judge_text(text, *logits, vocab, limits, again);
-    for (std::size_t i = 0; i < findings.size(); ++i) {
-      if (!beyond[i]) continue;
-      const Finding& other = again.findings()[i];
-      if (numerics != Numerics::f32 || failed(other) || !failed(findings[i])) continue;
-      findings[i].error += fmt::format("; within the limit once {}: {}", how, other.error);
-      findings[i].verdict = Verdict::pass;
-      findings[i].used = std::min(findings[i].used, other.used);
-    }
-    return {};
-  };
-  const auto open = [&] { return std::ranges::any_of(findings, failed); };
-  if (numerics == Numerics::f32 && open()) {
-    AcrossTies look("");
-    if (auto ran = run_text(model, threads, text.ids, &look); !ran) return tl::unexpected(ran.error());
-    for (std::size_t i = 0; i < std::min(most_ties, look.places().size()) && open(); ++i) {
-      AcrossTies across(look.places()[i]);
-      if (Status done = try_again(across, fmt::format("{} is moved across its tie", look.places()[i])); !done)
-        return done;
-    }
+// `released`: every nudge flips something somewhere, and so did the golden run. So the runs are a sample (sample.h).
+// The first of them is the plain one. sum: of the logits of all.
+void judge_runs(const TrainedText& t, std::span<const TextNumbers> runs, std::span<const float> sum, std::int64_t vocab,
+                CaseReport& report) {
+  const std::int64_t n = t.top_ids.extent(1), length = t.ids.extent(0);
+  std::vector<std::int64_t> golden, middle, between;
+  for (std::int64_t r = 0; r < length; ++r) {
+    golden.push_back(t.top_ids.numbers[static_cast<std::size_t>(r * n)]);
+    middle.push_back(best_of_row(sum, r, vocab));
   }
-  for (std::uint32_t n = 1; n <= nudges && open(); ++n) {
-    Nudge nudge(n);
-    if (Status done = try_again(nudge, fmt::format("the mixes are nudged by one f32 unit (try {})", n)); !done)
-      return done;
-    std::erase_if(wrong, [&](std::int64_t r) {
-      const auto row = std::span(*logits).subspan(static_cast<std::size_t>(r * vocab), static_cast<std::size_t>(vocab));
-      return best_of(row).index == text.top_ids.numbers[static_cast<std::size_t>(r * text.top_ids.extent(1))];
-    });
-  }
-  for (Finding& f : findings) {
-    if (f.tensor != "top_ids" || !failed(f)) continue;
-    f.error += fmt::format("; rows that none of {} nudges of the mixes by one f32 unit moves to the golden token: {}",
-                           nudges, wrong.size());
-    if (wrong.empty()) f.verdict = Verdict::pass;
-  }
-  for (Finding& f : findings) report.add(std::move(f));
-  return {};
+  for (const TextNumbers& run : runs.subspan(1)) between.push_back(rows_that_differ(run.best, runs.front().best));
+  const std::int64_t differ = rows_that_differ(middle, golden), allowed = std::ranges::max(between);
+  report.add(
+      {"top_ids", differ <= allowed ? Verdict::pass : Verdict::fail,
+       fmt::format("{} rows, other best token in {} by the mean of {} runs, in {} as it is; in {} between a nudged "
+                   "run and the plain one",
+                   length, differ, runs.size(), rows_that_differ(runs.front().best, golden), fmt::join(between, " ")),
+       fmt::format("{} rows", allowed), differ == 0 ? 0 : static_cast<double>(differ) / static_cast<double>(allowed)});
+  judge_logits(t, sample_of(runs, &TextNumbers::top_logits), report);
+  report.compare("logsumexp", sample_of(runs, &TextNumbers::logsumexp).mean(), t.logsumexp.values,
+                 tolerances::trained_released);
+  judge_nll(t, sample_of(runs, &TextNumbers::nll).mean(), trained_text_released.nll, report);
 }
 
 }  // namespace
 
-Status verify_trained(const std::filesystem::path& file, Numerics numerics, ModelSource& models, CaseReport& report) {
+Status verify_trained(const std::filesystem::path& file, Numerics numerics, ModelSource& models,
+                      const std::function<void(std::string_view)>& progress, CaseReport& report) {
   auto golden = GoldenFile::open(file);
   if (!golden) return tl::unexpected(golden.error());
   auto read = golden->read_all({{"input_ids", 'n', 1},
@@ -177,17 +173,50 @@ Status verify_trained(const std::filesystem::path& file, Numerics numerics, Mode
                             golden->expect_range(top_ids, 0, vocab)}) {
     if (!fit) return fit;
   }
-  const TrainedLimits& limits = numerics == Numerics::f32 ? trained_f32 : trained_released;
-
-  ModelRun run(**model, 1, models.threads());
-  auto start = run.step(columns(ids.numbers, length, 0, greedy_from), Wanted::last);
-  if (!start) return tl::unexpected(start.error());
-  auto got = run_greedy(run, std::move(*start), greedy.numbers.size());
-  if (!got) return tl::unexpected(got.error());
-  const std::vector<double> wide(margins.values.begin(), margins.values.end());
-  judge_greedy("greedy_from_100", *got, greedy.numbers, wide, limits.margin, report);
   const TrainedText text{std::move(ids), std::move(top_ids), std::move(top_logits), std::move(sums), std::move(nll)};
-  if (Status done = judge_with_nudges(**model, models.threads(), text, limits, numerics, report); !done) return done;
+  const bool f32 = numerics == Numerics::f32;
+  const auto judge_greedy_text = [&](RunObserver& watcher, CaseReport& to) -> Status {
+    ModelRun run(**model, 1, models.threads(), &watcher);
+    auto start = run.step(columns(text.ids.numbers, length, 0, greedy_from), Wanted::last);
+    if (!start) return tl::unexpected(start.error());
+    auto got = run_greedy(run, std::move(*start), greedy.numbers.size());
+    if (!got) return tl::unexpected(got.error());
+    const std::vector<double> wide(margins.values.begin(), margins.values.end());
+    judge_greedy("greedy_from_100", *got, greedy.numbers, wide,
+                 f32 ? trained_text_f32.margin : trained_text_released.margin, to);
+    return {};
+  };
+  bool as_it_is = true;
+  const Attempt attempt = [&](RunObserver& watcher, CaseReport& to) -> Status {
+    progress(as_it_is ? "as it is" : "with a rounding moved");
+    auto logits = run_text(**model, models.threads(), text, watcher);
+    if (!logits) return tl::unexpected(logits.error());
+    judge_run(text, numbers_of(text, *logits, vocab), to);
+    const bool hopeless = !as_it_is && to.verdict() == Verdict::fail;  // a try must do everywhere
+    as_it_is = false;
+    return hopeless ? Status{} : judge_greedy_text(watcher, to);
+  };
+  if (f32) {
+    const CodeWitness nothing;
+    const TryRules all{.ties = true, .nudged = true};
+    Status done = judge_with_tries((*model)->config(), all, {nothing, text.ids.numbers, length}, attempt, report);
+    if (!done) return done;
+  } else {
+    RunObserver plain;
+    std::vector<TextNumbers> runs;
+    std::vector<float> sum(static_cast<std::size_t>(length * vocab), 0.0f);
+    for (std::uint32_t seed = 0; seed <= nudges; ++seed) {
+      Nudge nudge(seed);
+      progress(fmt::format("run {} of {}", seed + 1, nudges + 1));
+      auto logits = seed == 0 ? run_text(**model, models.threads(), text, plain)
+                              : run_text(**model, models.threads(), text, nudge);
+      if (!logits) return tl::unexpected(logits.error());
+      runs.push_back(numbers_of(text, *logits, vocab));
+      std::ranges::transform(sum, *logits, sum.begin(), std::plus<float>());
+    }
+    if (Status done = judge_greedy_text(plain, report); !done) return done;
+    judge_runs(text, runs, sum, vocab, report);
+  }
   golden->close(report);
   return {};
 }

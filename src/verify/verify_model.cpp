@@ -108,7 +108,10 @@ Status verify_model(const std::filesystem::path& model, const std::filesystem::p
     if (report.stopped()) break;
     CaseReport one(fmt::format("text_{}", name(n)));
     options.progress(one.name());
-    if (Status done = verify_trained(file_of(n), n, models, one); !done) one.fail("case", done.error().message);
+    const auto progress = [&](std::string_view at) { options.progress(fmt::format("{}: {}", one.name(), at)); };
+    if (Status done = verify_trained(file_of(n), n, models, progress, one); !done) {
+      one.fail("case", done.error().message);
+    }
     options.progress("");
     report.add(one);
   }
