@@ -15,7 +15,7 @@ import unittest
 
 PROGRAM, MODEL, CHAT_MODEL = (os.path.abspath(a) for a in sys.argv[1:4])
 STEER = "\x1b]0;owned\x07\x1b[31m\u009b5m\u202e\x7f\r\n"
-LONG = "A" * 2_000_000
+LONG = "A" * 500_000  # a config of a megabyte can hold it
 PLANTED = "x" + STEER + LONG + STEER  # a cut keeps both ends
 # What no line of ours holds: C0 but newline, DEL, C1 and the controls of direction; the words of a raw exception.
 BAD = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|filesystem error|what\\(\\)|terminate called|std::")
@@ -104,11 +104,11 @@ class ForeignText(unittest.TestCase):
     def test_an_unknown_key_of_the_config_and_many_of_them(self):
         file = self.model / "config.json"
         tree = json.loads(file.read_text())
-        for keys in ({PLANTED: 1}, {f"key {i}{STEER}": 1 for i in range(20000)}):
+        for keys in ({PLANTED: 1}, {f"key {i}{STEER}": 1 for i in range(8000)}):
             file.write_text(json.dumps(tree | keys))
             said = self.say("inspect", self.model).stderr
             self.assertIn(b"unknown keys, not used", said)
-        self.assertIn(b" and 19992 more", said)
+        self.assertIn(b" and 7992 more", said)
 
     def test_index(self):
         self.each_place("model.safetensors.index.json", [("inspect",)], limit=8)

@@ -66,6 +66,11 @@ def fresh(name="new"):
     return str(PLACE / f"{name}{next(FRESH)}")
 
 
+SHARED = fresh("shared")  # everybody may write there
+pathlib.Path(SHARED).mkdir()
+pathlib.Path(SHARED).chmod(0o777)
+
+
 LOADED = {"--tokenizer": (["--tokenizer", "/absent"],), "--memory": (["--memory", "1MiB"],), "--backend": (["--backend", "abacus"],),
            "--reference-op": (["--reference-op", "abacus"],), "--simd": (["--simd", "mmx"],)}
 SAMPLER = {"--temperature": (["--temperature", "0.1"],), "--top-k": (["--top-k", "1"],), "--top-p": (["--top-p", "0.01"],),
@@ -83,7 +88,8 @@ EFFECTS = {
         "--json": (["--json"], ["--ids", "3,4", "-n", "3"]), "--logprobs": (["--logprobs", "2"],), "--stats": (["--stats"],),
         "--min-tokens": (["--min-tokens", "3"], ENDS), "--model": (["--model", CHAT],), "--numerics": (["--numerics", "f32"], TOLD),
         "--index-keys": (["--index-keys", "published-slot"], TOLD), "--prefill": (["--prefill", "replay"], TOLD),
-        "--cache": (["--cache", fresh("states")],), "--cache-budget": (["--cache-budget", "1GiB"],)}),
+        "--cache": (["--cache", fresh("states")],), "--cache-budget": (["--cache-budget", "1GiB"],),
+        "--trust-cache": (["--trust-cache"], [*DRAWN, "--cache", SHARED])}),
     ("chat",): (TURN, {
         **SAMPLER, **LOADED, "--temperature": (["--temperature", "9"], ["--model", CHAT, "-n", "30"]),
         "--system": (["--system", "Be brief."],), "--tools": (["--tools", TOOLS],), "--thinking": (["--thinking", "off"],),
@@ -92,7 +98,7 @@ EFFECTS = {
         "--max-tokens": (["-n", "3"], ["--model", CHAT]), "--min-tokens": (["--min-tokens", "9"], [*TURN, "--show-thinking", "--logit-bias", "1=99"]),
         "--model": (["--model", CHAT], ["-n", "3"]), "--numerics": (["--numerics", "f32"],),
         "--cache": (["--cache", write("none", "")],), "--cache-budget": (["--cache-budget", "much"],),
-        "--prefill": (["--prefill", "replay", "--cache", fresh()],)}),
+        "--prefill": (["--prefill", "replay", "--cache", fresh()],), "--trust-cache": (["--trust-cache"], [*TURN, "--cache", SHARED])}),
     ("tokenize",): (["Hello <think>"], {
         "--model": (["--model", CHAT],), "--decode": (["--decode"], ["3"]), "--special": (["--special"],),
         "--jsonl": (["--jsonl"], [], '{"text": "a"}\n')}),

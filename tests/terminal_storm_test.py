@@ -4,8 +4,7 @@
 job, with 1, 2 and 4 threads. SIGCONT, SIGWINCH, SIGTSTP, SIGUSR1 and SIGINT in any order and at any time must end no conversation and lose
 none of it, and leave other commands' results as they are; however a session ends, the terminal is as it was.
 Usage: terminal_storm_test.py PROGRAM CHAT_MODEL GOLDEN_MODEL [SESSIONS [SEED]]
-A few sessions by default, as part of the tests. A release is judged by 216: SESSIONS 72 with SEED 1, 2 and 3, at the same time.
-First release, 2 cores under other load: 216 of 216 chats with nothing lost and every terminal restored, in 14 minutes."""
+A few sessions by default, as part of the tests. A release is judged by 216: SESSIONS 72 with SEED 1, 2 and 3, at the same time."""
 import collections
 import json
 import os
@@ -149,13 +148,11 @@ class Session:
 
     def come_to_rest(self):
         """Until a line is waited for, and none is answered that was typed before."""
-        end, before = time.monotonic() + SECONDS, len(self.output)
+        end = time.monotonic() + SECONDS
         while not self.ended() and time.monotonic() < end:
             self.settle()
             if self.wants_marks():
                 return
-            if len(self.output) != before:
-                end, before = time.monotonic() + SECONDS, len(self.output)
 
     @staticmethod
     def kill(pid, number):
@@ -218,10 +215,9 @@ def chat(threads, job, how, home):
         session.storm((*HARMLESS, signal.SIGINT), 0.5 + RANDOM.random(), keys)
         session.storm(HARMLESS, 0.3)
         saved = pathlib.Path(home) / "saved.json"
-        tries, patience = 0, 0.5
+        end, patience = time.monotonic() + SECONDS, 0.5
         while not saved.exists():  # what was typed meanwhile is still being answered, or stands in the line
-            tries += 1
-            if session.ended() or tries > 10:
+            if session.ended() or time.monotonic() > end:
                 raise AssertionError(f"nothing is saved, exit {session.code}: ...{session.text()[-400:]!r}")
             session.send(signal.SIGINT)
             session.come_to_rest()

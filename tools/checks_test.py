@@ -9,6 +9,7 @@ import unittest
 import check_docs
 import check_file_size
 import check_foreign_text
+import check_hashing
 import check_includes
 import check_known_faults
 import check_operators
@@ -182,6 +183,12 @@ class Checks(unittest.TestCase):
         self.write("docs/spec/model.md", "# The model\n## 3. Attention\n### 3.5 Sparse attention\n## 7. Formats\n")
         self.write("docs/spec/tokenizer.md", "## 2. Encoding\n")
         self.write("src/ops/README.md", "what it is for\n")
+
+    def test_a_hash_table_of_the_standard_library_is_found(self):
+        self.write("src/base/seeded_hash.h", "using HashMap = std::unordered_map<int, int, SeededHash>;\n")
+        self.write("src/kv/a.h", "#include <unordered_set>\nstd::unordered_multimap<int, int> b;\nHashMap<int, int> c;\nstd::hash<int> d;\n")
+        self.write("tools/a.cpp", "std::unordered_map<int, int> a;\n")
+        self.expect(check_hashing, "a.h:1: unordered_set", "a.h:2: unordered_multimap", "a.h:4: std::hash")
 
     def test_cited_sections_that_exist_pass(self):
         self.spec()

@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -96,11 +97,23 @@ struct JsonRules {
   bool unique_keys = false;              // refuse a key that comes twice
   bool replace_lone_surrogates = false;  // "\ud800" becomes U+FFFD
   bool not_finite = false;               // NaN, Infinity and -Infinity are numbers too, as some libraries write them
+  std::size_t max_values = std::size_t{1} << 21;  // in all; each costs memory, be its text one byte long
+
+  // What reading a text of so many bytes takes of memory at most, beside the text itself.
+  std::int64_t most_memory(std::size_t text_bytes) const;
 };
 
 // Reads exactly one value, white space around it allowed. `what` names the text in messages ("config.json").
 // Errors: Errc::format, with line, column and byte.
 Expected<Json> parse_json(std::string_view text, std::string_view what, const JsonRules& rules = {});
+
+// Reads an object of many members without holding it: `take` gets each as soon as it was read. Where the value of the
+// member `opened` is an object, its members are handed over likewise, with its name as `inside`, which else is "". The
+// rules are for each member by itself, but for unique_keys: whether a key came before, only the taker can tell.
+// Errors: those of parse_json, a text that is no object, and what `take` returns, which ends the reading.
+using TakeJsonMember = std::function<Status(std::string_view inside, Json::Member member)>;
+Status read_json_members(std::string_view text, std::string_view what, std::string_view opened, const JsonRules& rules,
+                         const TakeJsonMember& take);
 
 // Appends "text" with its quotes; only ", \ and U+0000..U+001F are escaped.
 void append_json_string(std::string& out, std::string_view text);

@@ -25,6 +25,29 @@ class Parser {
     return value;
   }
 
+  Status members(std::string_view opened, const TakeJsonMember& take_member) {
+    const auto hand_over = [&](std::string_view inside, std::string key) -> Status {
+      values_ = 0;
+      auto member = value(inside.empty() ? 1 : 2);
+      if (!member) return tl::unexpected(member.error());
+      return take_member(inside, {std::move(key), std::move(*member)});
+    };
+    skip_space();
+    if (peek() != '{') return error("a JSON object is expected");
+    bool was_opened = false;
+    const Status read = each_member([&](std::string key) -> Status {
+      skip_space();
+      if (opened.empty() || key != opened || peek() != '{') return hand_over("", std::move(key));
+      if (std::exchange(was_opened, true) && rules_.unique_keys)
+        return error(fmt::format("key \"{}\" comes twice", opened));
+      return each_member([&](std::string inner) { return hand_over(opened, std::move(inner)); });
+    });
+    if (!read) return read;
+    skip_space();
+    if (at_ < text_.size()) return error("text after the end of the value");
+    return {};
+  }
+
  private:
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   bool take(char c) {
@@ -41,9 +64,31 @@ class Parser {
     return fail(Errc::format, "{}: line {}, column {} (byte {}): {}", what_, line, column, at_, problem);
   }
 
+  // The members of an object, each read by `each`, which stands at its value and is given its key.
+  template <class Each>
+  Status each_member(const Each& each) {
+    ++at_;
+    skip_space();
+    if (take('}')) return {};
+    while (true) {
+      skip_space();
+      if (peek() != '"') return error("a key in double quotes is expected");
+      auto key = string();
+      if (!key) return tl::unexpected(key.error());
+      skip_space();
+      if (!take(':')) return error("':' is expected after a key");
+      if (Status done = each(std::move(*key)); !done) return done;
+      skip_space();
+      if (take('}')) return {};
+      if (!take(',')) return error("',' or '}' is expected");
+    }
+  }
+
   Expected<Json> value(int depth) {
     skip_space();
     if (at_ == text_.size()) return error("the text ends where a value is expected");
+    if (++values_ > rules_.max_values)
+      return error(fmt::format("more than the {} values that there may be", rules_.max_values));
     switch (peek()) {
       case '{':
         return object(depth + 1);
@@ -118,24 +163,15 @@ class Parser {
 
   Expected<Json> object(int depth) {
     if (depth > rules_.max_depth) return error(fmt::format("values are nested deeper than {}", rules_.max_depth));
-    ++at_;
     std::vector<Json::Member> members;
-    skip_space();
-    if (take('}')) return Json::object();
-    while (true) {
-      skip_space();
-      if (peek() != '"') return error("a key in double quotes is expected");
-      auto key = string();
-      if (!key) return tl::unexpected(key.error());
-      skip_space();
-      if (!take(':')) return error("':' is expected after a key");
+    const Status read = each_member([&](std::string key) -> Status {
       auto member = value(depth);
-      if (!member) return member;
-      members.push_back({std::move(*key), std::move(*member)});
-      skip_space();
-      if (take('}')) return unite(std::move(members));
-      if (!take(',')) return error("',' or '}' is expected");
-    }
+      if (!member) return tl::unexpected(member.error());
+      members.push_back({std::move(key), std::move(*member)});
+      return {};
+    });
+    if (!read) return tl::unexpected(read.error());
+    return unite(std::move(members));
   }
 
   // Sorting an index finds repeated keys in n·log n, so that a hostile object of many keys costs no more than a long
@@ -233,12 +269,25 @@ class Parser {
   std::string_view text_, what_;
   JsonRules rules_;
   std::size_t at_ = 0;
+  std::size_t values_ = 0;
 };
 
 }  // namespace
 
 Expected<Json> parse_json(std::string_view text, std::string_view what, const JsonRules& rules) {
   return Parser(text, what, rules).document();
+}
+
+Status read_json_members(std::string_view text, std::string_view what, std::string_view opened, const JsonRules& rules,
+                         const TakeJsonMember& take) {
+  return Parser(text, what, rules).members(opened, take);
+}
+
+std::int64_t JsonRules::most_memory(std::size_t text_bytes) const {
+  // A growing list or text is there twice while it moves to a place of twice its size.
+  constexpr std::size_t growing = 3, place = sizeof(std::size_t);
+  const std::size_t values = std::min(max_values, text_bytes / 2 + 1);  // a value and its comma
+  return static_cast<std::int64_t>(growing * (values * (sizeof(Json::Member) + place) + text_bytes));
 }
 
 }  // namespace cachalot

@@ -191,5 +191,61 @@ TEST(Json, ManyKeysCostLittle) {
   EXPECT_EQ(value->members()[7].value.as_int64(), 100'007);
 }
 
+TEST(Json, ValuesAreCountedAndTooManyRefused) {
+  const JsonRules four{.max_values = 4};
+  EXPECT_EQ(round_trip("[1,{\"a\":2}]", four), "[1,{\"a\":2}]");
+  EXPECT_NE(error_of("[1,{\"a\":2},3]", four).find("more than the 4 values"), std::string::npos);
+  EXPECT_NE(error_of("[[],[],[],[]]", four).find("more than the 4 values"), std::string::npos);
+}
+
+TEST(Json, MemoryIsBoundedByValuesAndByTheText) {
+  const JsonRules few{.max_values = 10};
+  EXPECT_LT(few.most_memory(1 << 20), (3 << 20) + 4096);
+  EXPECT_LT(JsonRules{}.most_memory(1000), 200'000);
+  EXPECT_GT(JsonRules{}.most_memory(1000), 500 * static_cast<std::int64_t>(sizeof(Json)));
+}
+
+// "key=value;" of each member, "inside." before it.
+std::string members_of(std::string_view text, std::string_view opened, const JsonRules& rules = {}) {
+  std::string all;
+  const Status read = read_json_members(text, "text", opened, rules, [&](std::string_view inside, Json::Member m) {
+    all += fmt::format("{}{}{}={};", inside, inside.empty() ? "" : ".", m.key, m.value.dump());
+    return m.key == "stop" ? Status(fail(Errc::range, "stopped")) : Status();
+  });
+  return read ? all : all + "error: " + read.error().message;
+}
+
+TEST(JsonMembers, AreHandedOverOneByOneAndThoseOfTheOpenedOneToo) {
+  EXPECT_EQ(members_of(" { } ", ""), "");
+  EXPECT_EQ(members_of("{\"a\":1, \"m\" : { \"x\":[1,2] , \"y\":{} } ,\"b\":null}", "m"),
+            "a=1;m.x=[1,2];m.y={};b=null;");
+  EXPECT_EQ(members_of("{\"a\":1,\"m\":{\"x\":1}}", ""), "a=1;m={\"x\":1};");
+  EXPECT_EQ(members_of("{\"m\":7,\"n\":{}}", "m"), "m=7;n={};");
+  EXPECT_EQ(members_of("{\"m\":{}}", "m"), "");
+}
+
+TEST(JsonMembers, ReadingEndsWhereTheTakerSaysSo) {
+  EXPECT_EQ(members_of("{\"a\":1,\"stop\":2,\"b\":nonsense", ""), "a=1;stop=2;error: stopped");
+}
+
+TEST(JsonMembers, WhatIsNoObjectIsRefusedAsEverywhere) {
+  for (const char* text : {"", "[]", "7", "{", "{\"a\"}", "{\"a\":1,}", "{\"a\":1} 2", "{\"m\":{\"x\":1,}}",
+                           "{\"m\":{\"x\":1}", "{\"m\":{\"x\" 1}}"}) {
+    EXPECT_NE(members_of(text, "m").find("error: text: line 1"), std::string::npos) << text;
+  }
+  EXPECT_NE(members_of("[]", "m").find("a JSON object is expected"), std::string::npos);
+}
+
+TEST(JsonMembers, RulesAreForEachMemberByItself) {
+  const JsonRules rules{.max_depth = 3, .unique_keys = true, .max_values = 3};
+  EXPECT_EQ(members_of("{\"a\":[1,2],\"b\":[1,2],\"a\":0}", "m", rules), "a=[1,2];b=[1,2];a=0;");
+  EXPECT_NE(members_of("{\"a\":[1,2,3]}", "m", rules).find("more than the 3 values"), std::string::npos);
+  EXPECT_NE(members_of("{\"a\":{\"k\":1,\"k\":1}}", "m", rules).find("comes twice"), std::string::npos);
+  EXPECT_NE(members_of("{\"m\":{},\"m\":{}}", "m", rules).find("\"m\" comes twice"), std::string::npos);
+  EXPECT_EQ(members_of("{\"a\":[[1]],\"m\":{\"x\":[1]}}", "m", rules), "a=[[1]];m.x=[1];");
+  EXPECT_NE(members_of("{\"a\":[[[1]]]}", "m", rules).find("deeper than 3"), std::string::npos);
+  EXPECT_NE(members_of("{\"m\":{\"x\":[[1]]}}", "m", rules).find("deeper than 3"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace cachalot

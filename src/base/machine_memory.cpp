@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/byte_text.h"
 #include "base/cgroups.h"
 
 namespace cachalot {
@@ -84,6 +85,21 @@ MachineMemory machine_memory(const std::filesystem::path& root) {
     lower(memory.data, *most - kib_of(status, "VmData:").value_or(0), "ulimit -d");
   memory.thread_stack = value_of(limits, "Max stack size").value_or(default_stack);
   return memory;
+}
+
+Status expect_room(std::int64_t bytes, std::string_view what) {
+  constexpr std::int64_t never_asked = 1 << 20;  // asking reads a dozen files
+  return bytes <= never_asked ? Status() : expect_room(bytes, what, machine_memory());
+}
+
+Status expect_room(std::int64_t bytes, std::string_view what, const MachineMemory& machine) {
+  for (const auto& bound : {machine.available, machine.address_space, machine.data}) {
+    if (bound && bytes > bound->bytes) {
+      return fail(Errc::memory, "not enough memory: {} may take {}, and {} are left ({})", what, byte_text(bytes),
+                  byte_text(bound->bytes), bound->from);
+    }
+  }
+  return {};
 }
 
 }  // namespace cachalot

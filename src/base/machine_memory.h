@@ -7,6 +7,9 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
+
+#include "base/expected.h"
 
 namespace cachalot {
 
@@ -28,5 +31,10 @@ struct MachineMemory {
 // runs, but not as anybody would want it to. Reads proc/ and sys/ under `root`; what is not there or can't be read sets
 // no bound.
 MachineMemory machine_memory(const std::filesystem::path& root = "/");
+
+// Whether `bytes` more can be taken for `what`, asked before work whose size a file or a client decides.
+// Errors: Errc::memory, with what is left and who says so.
+Status expect_room(std::int64_t bytes, std::string_view what);
+Status expect_room(std::int64_t bytes, std::string_view what, const MachineMemory& machine);
 
 }  // namespace cachalot

@@ -140,6 +140,24 @@ TEST_F(MachineMemoryTest, DamagedFilesSetNoBound) {
   EXPECT_FALSE(m.limit || m.available);
 }
 
+TEST(MachineMemory, WorkOfASizeThatSomebodyElseDecidesIsRefusedBeforeItIsDone) {
+  MachineMemory m;
+  EXPECT_TRUE(expect_room(1000 * mib, "reading x", m).has_value());
+  m.available = MemoryBound{100 * mib, "MemAvailable"};
+  EXPECT_TRUE(expect_room(100 * mib, "reading x", m).has_value());
+  const Status refused = expect_room(101 * mib, "reading x", m);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Errc::memory);
+  EXPECT_EQ(refused.error().message,
+            "not enough memory: reading x may take 101.0 MiB, and 100.0 MiB are left (MemAvailable)");
+  m.available->bytes = 1000 * mib;
+  m.address_space = MemoryBound{50 * mib, "ulimit -v"};
+  EXPECT_NE(expect_room(51 * mib, "x", m).error().message.find("ulimit -v"), std::string::npos);
+  m.address_space.reset();
+  m.data = MemoryBound{50 * mib, "ulimit -d"};
+  EXPECT_NE(expect_room(51 * mib, "x", m).error().message.find("ulimit -d"), std::string::npos);
+}
+
 TEST(MachineMemory, ThisMachineHasSome) {
   const MachineMemory m = machine_memory();
   ASSERT_TRUE(m.limit && m.available);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string_view>
@@ -14,9 +15,9 @@ namespace cachalot {
 
 class MappedFile {
  public:
-  // Errors: Errc::missing where there is no such file, Errc::io for the rest, with the system's words. An empty file is
-  // fine.
-  static Expected<MappedFile> open(const std::filesystem::path& path);
+  // A regular file of at most `most_bytes`; an empty one is fine. Errors: Errc::missing where there is no such file,
+  // Errc::range for a larger one, Errc::io for the rest, with the system's words.
+  static Expected<MappedFile> open(const std::filesystem::path& path, std::size_t most_bytes = SIZE_MAX);
 
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;

@@ -58,7 +58,7 @@ TEST_F(MappedFileTest, NamedPipeIsRefusedAndNotWaitedFor) {
   ASSERT_EQ(::mkfifo((dir_ / "pipe").c_str(), 0600), 0);
   const auto file = MappedFile::open(dir_ / "pipe");
   ASSERT_FALSE(file.has_value());
-  EXPECT_NE(file.error().message.find("is not a regular file"), std::string::npos) << file.error().message;
+  EXPECT_NE(file.error().message.find("is a pipe, expected a regular file"), std::string::npos) << file.error().message;
 }
 
 TEST_F(MappedFileTest, MovedFileKeepsItsAddress) {

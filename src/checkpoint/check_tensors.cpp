@@ -2,9 +2,9 @@
 // The tensors of a checkpoint against the table of expected ones.
 #include <algorithm>
 #include <optional>
-#include <unordered_set>
 
 #include "base/json.h"
+#include "base/seeded_hash.h"
 #include "checkpoint/expected_tensors.h"
 
 namespace cachalot {
@@ -26,6 +26,13 @@ std::optional<std::string> partner(const ExpectedTensor& tensor) {
   }
 }
 
+// The weight that a tensor would be the scale of, by its name; null where it has no such name.
+const TensorInfo* weight_beside(const Checkpoint& checkpoint, const TensorInfo& tensor) {
+  constexpr std::string_view scale = ".scale";
+  if (!tensor.name.ends_with(scale)) return nullptr;
+  return checkpoint.find(tensor.name.substr(0, tensor.name.size() - scale.size()) + ".weight");
+}
+
 std::string types_of(TensorRole role) {
   std::string text;
   for (const DType type : accepted_dtypes(role)) text += fmt::format("{}{}", text.empty() ? "" : " or ", name(type));
@@ -38,7 +45,7 @@ ShownText shape_text(std::span<const std::int64_t> shape) { return message("[{}]
 
 Expected<std::vector<std::string>> check_tensors(const Checkpoint& checkpoint) {
   std::vector<std::string> missing, unused;
-  std::unordered_set<std::string_view> used;
+  HashSet<std::string_view> used;
   const std::vector<ExpectedTensor> expected = expected_tensors(checkpoint.config());
   for (const ExpectedTensor& want : expected) {
     const TensorInfo* found = checkpoint.find(want.name);
@@ -62,7 +69,16 @@ Expected<std::vector<std::string>> check_tensors(const Checkpoint& checkpoint) {
     }
   }
   for (const TensorInfo& tensor : checkpoint.tensors()) {
-    if (!used.contains(tensor.name)) unused.push_back(tensor.name);
+    if (used.contains(tensor.name)) continue;
+    if (const TensorInfo* weight = weight_beside(checkpoint, tensor);
+        weight != nullptr && used.contains(weight->name)) {
+      return fail(
+          Errc::format,
+          "{}: tensor {} is a scale beside {}, which is {} and has none: that weight is quantized in a way that is "
+          "not known here, or the scale is left over; a weight without it can be read",
+          tensor.file, tensor.name, weight->name, weight->dtype_text);
+    }
+    unused.push_back(tensor.name);
   }
   if (!missing.empty()) {
     const std::string also = unused.empty() ? "" : fmt::format(". Tensors nobody asks for: {}", shown_list(unused));

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/mapped_file.h"
+#include "base/seeded_hash.h"
 #include "checkpoint/shard_index.h"
 
 namespace cachalot {
@@ -43,9 +44,9 @@ Status Checkpoint::open_shards(std::span<const std::string> names) {
 }
 
 Status Checkpoint::collect(const ShardIndex* index) {
-  std::unordered_map<std::string_view, std::string_view> shard_of;  // by the index
+  HashMap<std::string_view, std::string_view> shard_of;  // by the index
   if (index) {
-    for (const ShardIndex::Entry& entry : index->entries) shard_of.emplace(entry.tensor, entry.shard);
+    for (const ShardIndex::Entry& entry : index->entries) shard_of.emplace(entry.tensor, index->shard_of(entry));
   }
   std::vector<std::string> unlisted, elsewhere, absent;
   std::size_t count = 0;
@@ -70,7 +71,7 @@ Status Checkpoint::collect(const ShardIndex* index) {
   if (!index) return {};
 
   for (const ShardIndex::Entry& entry : index->entries) {
-    if (!place_.contains(entry.tensor)) absent.push_back(fmt::format("{} in {}", entry.tensor, entry.shard));
+    if (!place_.contains(entry.tensor)) absent.push_back(fmt::format("{} in {}", entry.tensor, index->shard_of(entry)));
   }
   if (!absent.empty()) {
     return fail(Errc::missing, "{}: {} tensors are not in the shard they are listed in: {}",
@@ -93,9 +94,7 @@ Status Checkpoint::collect(const ShardIndex* index) {
 Expected<Checkpoint> Checkpoint::open(const std::filesystem::path& directory) {
   Checkpoint checkpoint;
   checkpoint.directory_ = directory;
-  const auto config_file = MappedFile::open(directory / "config.json");
-  if (!config_file) return tl::unexpected(config_file.error());
-  auto loaded = parse_config(config_file->text(), (directory / "config.json").string());
+  auto loaded = load_config(directory / "config.json");
   if (!loaded) return tl::unexpected(loaded.error());
   checkpoint.loaded_ = std::move(*loaded);
   if (const auto& keys = checkpoint.loaded_.unknown_keys; !keys.empty()) {
@@ -105,12 +104,10 @@ Expected<Checkpoint> Checkpoint::open(const std::filesystem::path& directory) {
   std::optional<ShardIndex> index;
   std::vector<std::string> names = {single_name};
   if (const auto path = directory / index_name; is_there(path)) {
-    const auto file = MappedFile::open(path);
-    if (!file) return tl::unexpected(file.error());
-    auto parsed = parse_shard_index(file->text(), path.string());
+    auto parsed = load_shard_index(path);
     if (!parsed) return tl::unexpected(parsed.error());
     index = std::move(*parsed);
-    names = index->shards();
+    names = index->shards;
   } else if (!is_there(directory / single_name)) {
     return fail(Errc::missing, "{}: neither {} nor {} is there", directory.string(), index_name, single_name);
   }

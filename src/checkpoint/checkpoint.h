@@ -8,10 +8,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/expected.h"
+#include "base/seeded_hash.h"
 #include "checkpoint/config.h"
 #include "checkpoint/safetensors.h"
 
@@ -46,7 +46,7 @@ class Checkpoint {
   std::vector<std::string> shard_names_;
   std::vector<SafetensorsFile> files_;
   std::vector<TensorInfo> tensors_;
-  std::unordered_map<std::string_view, std::size_t> place_;  // name, in tensors_, to its place there
+  HashMap<std::string_view, std::size_t> place_;  // name, in tensors_, to its place there
   std::int64_t bytes_ = 0, copied_bytes_ = 0;
   std::vector<ShownText> warnings_;
 };

@@ -7,12 +7,15 @@
 #include <set>
 #include <span>
 
+#include "base/mapped_file.h"
 #include "checkpoint/config_keys.h"
 
 namespace cachalot {
 namespace {
 
 using namespace config_keys;
+
+constexpr std::size_t most_values = 1 << 16;  // lists are as long as there are layers
 
 // One JSON object being read: remembers which members were asked for, and the first error.
 class Section {
@@ -266,8 +269,14 @@ std::string in_both_spellings(std::string_view message, bool flat_file) {
 
 }  // namespace
 
+Expected<LoadedConfig> load_config(const std::filesystem::path& path) {
+  const auto file = MappedFile::open(path, most_config_bytes);
+  if (!file) return tl::unexpected(file.error());
+  return parse_config(file->text(), path.string());
+}
+
 Expected<LoadedConfig> parse_config(std::string_view text, std::string_view what) {
-  const auto json = parse_json(text, what, {.max_depth = 16, .unique_keys = true});
+  const auto json = parse_json(text, what, {.max_depth = 16, .unique_keys = true, .max_values = most_values});
   if (!json) return tl::unexpected(json.error());
   if (!json->is_object()) return fail(Errc::format, "{}: a JSON object is expected", what);
   LoadedConfig loaded;

@@ -4,7 +4,9 @@
 // (spec 9).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -115,6 +117,11 @@ struct LoadedConfig {
 // names a key that is not there. `what` names the file in messages. A key with only one legal value (hidden_act,
 // norm_topk_prob, n_shared_experts, …) may be absent, but not different.
 Expected<LoadedConfig> parse_config(std::string_view text, std::string_view what);
+
+// A config.json: a file of at most this many bytes, two hundred times the released one. Errors: those of
+// MappedFile::open and of parse_config.
+inline constexpr std::size_t most_config_bytes = 1 << 20;
+Expected<LoadedConfig> load_config(const std::filesystem::path& path);
 
 // The part of parse_config that looks at numbers only: the first that does not fit the others, its keys in the flat
 // spelling.

@@ -215,6 +215,11 @@ TEST(Config, WidthsMustHoldWholeGroups) {
             std::string::npos);
   EXPECT_NE(error_with("qk_rope_head_dim", 31).find("rope_head_dim"), std::string::npos);
   EXPECT_NE(error_with("qk_rope_head_dim", 96).find("qk_rope_head_dim (rope_head_dim) 96"), std::string::npos);
+  for (const char* key : {"head_dim", "index_head_dim"}) {  // either alone is a bound
+    Json json = mini_json();
+    json.find("text_config")->set("qk_rope_head_dim", 34).set(key, 32);
+    EXPECT_NE(error_of(json).find("qk_rope_head_dim (rope_head_dim) 34 is more than"), std::string::npos) << key;
+  }
 }
 
 TEST(Config, SourcesMustServeTheirLayers) {
@@ -302,6 +307,23 @@ TEST(Config, CountsAndIdsMustLieInside) {
   Json json = mini_json();
   json.find("vision_config")->set("num_attention_heads", 3);
   EXPECT_NE(error_of(json).find("hidden_size (vision_dim) is 64, expected a multiple of 3"), std::string::npos);
+  json.find("vision_config")->set("num_attention_heads", 32);
+  EXPECT_NE(error_of(json).find("head_dim is 2, expected a multiple of 4"), std::string::npos) << error_of(json);
+}
+
+TEST(Config, FileOfAnotherSizeOrWithTooManyValuesIsRefused) {
+  const TestFolder folder;
+  const std::string good = mini_json().dump();
+  EXPECT_TRUE(load_config(folder.write("good", good + std::string(most_config_bytes - good.size(), ' '))).has_value());
+  const auto long_one = load_config(folder.write("long", good + std::string(most_config_bytes - good.size() + 1, ' ')));
+  ASSERT_FALSE(long_one.has_value());
+  EXPECT_EQ(long_one.error().code, Errc::range);
+  EXPECT_NE(long_one.error().message.find("1048577 bytes, expected at most 1048576"), std::string::npos);
+  std::string many = "{\"a\":[0";
+  for (int i = 0; i < 1 << 16; ++i) many += ",0";
+  const auto values = parse_config(many + "]}", "c");
+  ASSERT_FALSE(values.has_value());
+  EXPECT_NE(values.error().message.find("more than the 65536 values"), std::string::npos) << values.error().message;
 }
 
 TEST(Config, EngramTablesHaveTheRowsThatTheirPrimesMake) {

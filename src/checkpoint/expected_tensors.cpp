@@ -9,8 +9,8 @@ namespace cachalot {
 namespace {
 
 constexpr std::array unquantized = {DType::bf16, DType::f32};
-constexpr std::array gate_types = {DType::bf16, DType::f16, DType::f32};
-constexpr std::array f32_only = {DType::f32};
+constexpr std::array narrow_types = {DType::bf16, DType::f16, DType::f32};
+constexpr std::array wide_types = {DType::f32, DType::f16, DType::bf16};  // released as f32
 constexpr std::array e4m3_only = {DType::e4m3};
 constexpr std::array scale_types = {DType::e8m0, DType::u8};
 constexpr std::array fp4_types = {DType::i8, DType::u8};
@@ -176,17 +176,17 @@ std::span<const DType> accepted_dtypes(TensorRole role) {
     case TensorRole::matrix:
     case TensorRole::embedding:
     case TensorRole::head:
-    case TensorRole::norm:
     case TensorRole::bias:
       return unquantized;
+    case TensorRole::norm:
     case TensorRole::gate:
-      return gate_types;
+      return narrow_types;
     case TensorRole::gate_bias:
     case TensorRole::sink:
     case TensorRole::hc_matrix:
     case TensorRole::hc_base:
     case TensorRole::hc_scale:
-      return f32_only;
+      return wide_types;
     case TensorRole::fp8:
     case TensorRole::fp8_rows:
       return e4m3_only;

@@ -21,11 +21,11 @@ enum class TensorRole : std::uint8_t {
   gate,       // the router's matrix, [experts, dim]                                                   bf16 f16 f32
   embedding,  // rows looked up by id: embed, markov embed, image_start and its like                   bf16 f32
   head,       // [vocabulary, in]                                                                      bf16 f32
-  norm,       //                                                                                       bf16 f32
+  norm,       //                                                                                       bf16 f16 f32
   bias,       // of a vision linear                                                                    bf16 f32
-  gate_bias,  // added to scores to choose experts                                                     f32
-  sink,       // attn_sink                                                                             f32
-  hc_matrix,  // hc_*_fn, hc_*_base, hc_*_scale                                                        f32
+  gate_bias,  // added to scores to choose experts                                                     f32 f16 bf16
+  sink,       // attn_sink                                                                             f32 f16 bf16
+  hc_matrix,  // hc_*_fn, hc_*_base, hc_*_scale                                                        f32 f16 bf16
   hc_base,
   hc_scale,
   fp8,             // [out, in] codes; its scale is [⌈out/32⌉, ⌈in/32⌉]                                     e4m3
@@ -70,7 +70,7 @@ std::vector<ExpectedTensor> expected_tensors(const Config& config);
 
 // Errors: Errc::missing names the tensors that are not there (a scale without its weight and the reverse are told),
 // Errc::format one whose shape or type is another. The result lists the tensors nobody uses, for the caller to warn
-// about.
+// about; but a scale beside a weight that is not quantized is an error: the weight is not what it is taken for.
 Expected<std::vector<std::string>> check_tensors(const Checkpoint& checkpoint);
 
 }  // namespace cachalot

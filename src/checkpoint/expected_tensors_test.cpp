@@ -99,7 +99,7 @@ TEST(CheckTensors, WrongShapeSaysFileTensorFoundAndExpected) {
   EXPECT_NE(error_of(flat).find("tensor norm.weight has shape [1, 128], expected [128]"), std::string::npos);
 }
 
-TEST(CheckTensors, GateMayBeF32OrF16OrBf16AndBiasesOnlyF32) {
+TEST(CheckTensors, SmallParametersMayBeF32OrF16OrBf16) {
   const std::vector<std::byte> zeros(8 * 128 * 4);
   const auto with = [&](const char* name, DType type) {
     EditedCheckpoint edited;
@@ -108,10 +108,13 @@ TEST(CheckTensors, GateMayBeF32OrF16OrBf16AndBiasesOnlyF32) {
     tensor.data = std::span(zeros).first(static_cast<std::size_t>(tensor.bytes()));
     return error_of(edited);
   };
-  for (const DType type : {DType::f32, DType::f16, DType::bf16})
-    EXPECT_EQ(with("layers.0.ffn.gate.weight", type), "no error");
+  for (const char* name :
+       {"layers.0.ffn.gate.weight", "layers.0.ffn.gate.bias", "layers.0.ffn.gate.bias_vl", "layers.0.attn.attn_sink",
+        "layers.0.attn_norm.weight", "layers.1.engram.k_weight", "layers.0.hc_attn_base", "layers.0.hc_attn_scale"}) {
+    for (const DType type : {DType::f32, DType::f16, DType::bf16}) EXPECT_EQ(with(name, type), "no error") << name;
+  }
   EXPECT_NE(with("layers.0.ffn.gate.weight", DType::i8).find("is I8, expected BF16 or F16 or F32"), std::string::npos);
-  EXPECT_NE(with("layers.0.ffn.gate.bias", DType::bf16).find("layers.0.ffn.gate.bias is BF16, expected F32"),
+  EXPECT_NE(with("layers.0.ffn.gate.bias", DType::i8).find("bias is I8, expected F32 or F16 or BF16"),
             std::string::npos);
   EXPECT_EQ(with("mtp.2.norm.weight", DType::f32), "no error");
   EXPECT_NE(with("layers.0.attn.wq_a.scale", DType::i8).find("is I8, expected F8_E8M0 or U8"), std::string::npos);
@@ -135,6 +138,25 @@ TEST(CheckTensors, TensorsNobodyUsesAreListedWhateverTheirType) {
   edited.tensors.push_back({{"layers.0.attn.wq_a.input_scale", DType::f32, {1}}, std::span(data).first(4)});
   edited.tensors.push_back({{"step", DType::i64, {1}}, data});
   EXPECT_EQ(unused_of(edited), (std::vector<std::string>{"step", "layers.0.attn.wq_a.input_scale"}));
+}
+
+TEST(CheckTensors, ScaleBesideAWeightThatIsNotQuantizedIsRefusedByName) {
+  static const std::byte data[8] = {};
+  const auto with = [](const std::string& name) {
+    EditedCheckpoint edited;
+    edited.tensors.push_back({{name, DType::e8m0, {1, 1}}, std::span(data).first(1)});
+    return error_of(edited);
+  };
+  for (const char* name : {"layers.2.attn.compressor.wkv", "layers.0.ffn.gate", "head", "embed", "norm"}) {
+    EXPECT_NE(with(std::string(name) + ".scale")
+                  .find(fmt::format("tensor {}.scale is a scale beside {}.weight, which is BF16", name, name)),
+              std::string::npos)
+        << name << ": " << with(std::string(name) + ".scale");
+  }
+  // Scales of activations, and of weights that nobody reads, are extras like any other.
+  EXPECT_EQ(with("layers.2.attn.compressor.wkv.input_scale"), "no error");
+  EXPECT_EQ(with("layers.2.attn.compressor.wkv.weight_scale"), "no error");
+  EXPECT_EQ(with("strange.scale"), "no error");
 }
 
 TEST(CheckTensors, VisionBiasIsOptionalWithoutAVisionTower) {

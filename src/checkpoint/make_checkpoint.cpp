@@ -9,11 +9,11 @@
 #include <mutex>
 #include <span>
 #include <system_error>
-#include <unordered_map>
 
 #include "base/ids.h"
 #include "base/mapped_file.h"
 #include "base/output_file.h"
+#include "base/seeded_hash.h"
 #include "checkpoint/expected_tensors.h"
 #include "checkpoint/random_tensor.h"
 #include "checkpoint/released_config.h"
@@ -246,7 +246,7 @@ class Filler {
 
 Expected<std::string> shape_text(const MakeCheckpointOptions& options) {
   if (options.config.empty()) return std::string(released_config_text());
-  const auto file = MappedFile::open(options.config);
+  const auto file = MappedFile::open(options.config, most_config_bytes);
   if (!file) return tl::unexpected(file.error());
   return std::string(file->text());
 }
@@ -284,7 +284,7 @@ Expected<MadeCheckpoint> make_checkpoint(const MakeCheckpointOptions& options) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const std::string shard = fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, runs.size());
     std::vector<TensorSpec> specs;
-    std::unordered_map<std::string_view, const ExpectedTensor*> by_name;
+    HashMap<std::string_view, const ExpectedTensor*> by_name;
     for (const ExpectedTensor& tensor : runs[i]) {
       specs.push_back({tensor.name, tensor.dtype(), tensor.shape});
       by_name.emplace(tensor.name, &tensor);

@@ -7,12 +7,16 @@
 #include <new>
 
 #include "base/json.h"
+#include "base/machine_memory.h"
 
 namespace cachalot {
 namespace {
 
 constexpr std::int64_t length_bytes = 8;
 constexpr std::int64_t max_header_bytes = 100'000'000;  // the format's own limit
+
+constexpr const char* metadata_key = "__metadata__";
+constexpr std::size_t most_tensor_values = 64;  // of one tensor: a type, two offsets, and extents
 
 // Elements of a shape; nothing where the product does not fit.
 std::optional<std::int64_t> product(std::span<const std::int64_t> shape) {
@@ -69,6 +73,30 @@ Expected<TensorInfo> parse_tensor(const Json::Member& member, std::string_view f
   return tensor;
 }
 
+// `start` has at least length_bytes.
+std::uint64_t header_length(std::span<const std::byte> start) {
+  std::uint64_t length = 0;
+  for (std::size_t i = length_bytes; i-- > 0;) length = length << 8 | std::to_integer<std::uint64_t>(start[i]);
+  return length;
+}
+
+// What a header of this file can be at most; 0 where there is none.
+std::int64_t possible_header_bytes(std::span<const std::byte> file) {
+  if (std::ssize(file) < length_bytes) return 0;
+  const auto most = static_cast<std::uint64_t>(std::min(std::ssize(file) - length_bytes, max_header_bytes));
+  return static_cast<std::int64_t>(std::min(header_length(file), most));
+}
+
+Status expect_no_name_twice(std::span<const TensorInfo> tensors, std::string_view file) {
+  std::vector<std::string_view> names;
+  names.reserve(tensors.size());
+  for (const TensorInfo& tensor : tensors) names.push_back(tensor.name);
+  std::ranges::sort(names);
+  const auto twice = std::ranges::adjacent_find(names);
+  if (twice == names.end()) return {};
+  return fail(Errc::format, "{}: key \"{}\" comes twice in the header", file, *twice);
+}
+
 // Every data byte belongs to exactly one tensor. Sorts by place.
 Status check_places(std::vector<TensorInfo>& tensors, std::string_view file, std::int64_t data_start,
                     std::int64_t file_bytes) {
@@ -98,8 +126,7 @@ Expected<SafetensorsHeader> parse_safetensors_header(std::span<const std::byte> 
   if (file_bytes < length_bytes || start.size() < length_bytes) {
     return fail(Errc::format, "{}: {} bytes, too short for a safetensors file", file, file_bytes);
   }
-  std::uint64_t length = 0;
-  for (std::size_t i = length_bytes; i-- > 0;) length = length << 8 | std::to_integer<std::uint64_t>(start[i]);
+  const std::uint64_t length = header_length(start);
   const std::int64_t most =
       std::min({file_bytes - length_bytes, static_cast<std::int64_t>(start.size()) - length_bytes, max_header_bytes});
   if (length > static_cast<std::uint64_t>(most)) {
@@ -108,26 +135,31 @@ Expected<SafetensorsHeader> parse_safetensors_header(std::span<const std::byte> 
                 length, file_bytes, most);
   }
   const std::string_view text(reinterpret_cast<const char*>(start.data()) + length_bytes, length);
-  auto json = parse_json(text, file, {.max_depth = 4, .unique_keys = true});
-  if (!json) return tl::unexpected(json.error());
-  if (!json->is_object()) return fail(Errc::format, "{}: the header is not a JSON object", file);
-
   SafetensorsHeader header;
   const std::int64_t data_start = length_bytes + static_cast<std::int64_t>(length);
-  for (const Json::Member& member : json->members()) {
-    if (member.key == "__metadata__") {
-      for (const Json::Member& entry : member.value.members()) {
-        if (entry.value.is_string()) header.metadata.emplace_back(entry.key, *entry.value.as_string());
-      }
-      continue;
+  const auto take = [&](std::string_view inside, Json::Member member) -> Status {
+    if (!inside.empty()) {
+      if (member.value.is_string()) header.metadata.emplace_back(std::move(member.key), *member.value.as_string());
+      return {};
     }
+    if (member.key == metadata_key) return {};
     auto tensor = parse_tensor(member, file, data_start, file_bytes - data_start);
     if (!tensor) return tl::unexpected(tensor.error());
     header.tensors.push_back(std::move(*tensor));
-  }
+    return {};
+  };
+  const JsonRules rules{.max_depth = 4, .unique_keys = true, .max_values = most_tensor_values};
+  if (Status read = read_json_members(text, file, metadata_key, rules, take); !read)
+    return tl::unexpected(read.error());
+  if (Status once = expect_no_name_twice(header.tensors, file); !once) return tl::unexpected(once.error());
   if (Status good = check_places(header.tensors, file, data_start, file_bytes); !good)
     return tl::unexpected(good.error());
   return header;
+}
+
+std::int64_t safetensors_header_bytes(const std::filesystem::path& path) {
+  const auto file = MappedFile::open(path);
+  return file ? possible_header_bytes(file->bytes()) : 0;
 }
 
 Expected<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path) {
@@ -135,6 +167,9 @@ Expected<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& pat
   if (!mapped) return tl::unexpected(mapped.error());
   SafetensorsFile file(std::move(*mapped));
   const auto bytes = file.file_.bytes();
+  const std::int64_t most_memory = possible_header_bytes(bytes) * safetensors_header_share;
+  if (Status fits = expect_room(most_memory, "reading the header of " + path.string()); !fits)
+    return tl::unexpected(fits.error());
   auto header = parse_safetensors_header(bytes, static_cast<std::int64_t>(bytes.size()), path.string());
   if (!header) return tl::unexpected(header.error());
   file.header_ = std::move(*header);

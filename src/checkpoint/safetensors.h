@@ -42,6 +42,11 @@ struct SafetensorsHeader {
 Expected<SafetensorsHeader> parse_safetensors_header(std::span<const std::byte> start, std::int64_t file_bytes,
                                                      std::string_view file);
 
+// How long the header of a file is, as its first bytes say, and at most as it can be; 0 for what can't be opened.
+std::int64_t safetensors_header_bytes(const std::filesystem::path& path);
+// What reading it may take of memory for each of its bytes (tools/measure_input_limits.py).
+inline constexpr std::int64_t safetensors_header_share = 10;
+
 // A mapped file. Nothing is read until it is looked at, but tensors that do not lie on a multiple of their element size
 // (a writer may pad its header as it likes): these are copied once, when opened.
 class SafetensorsFile {

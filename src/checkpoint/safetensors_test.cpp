@@ -128,7 +128,35 @@ TEST(Safetensors, ImpossibleTensorsAreRefusedByName) {
   EXPECT_NE(error_of(file_with(R"({"w":{"dtype":"U8","data_offsets":[0,8]}})", 8)).find("shape"), std::string::npos);
   EXPECT_NE(error_of(file_with(R"({"w":{"dtype":"U8","shape":[8]}})", 8)).find("data_offsets"), std::string::npos);
   EXPECT_NE(error_of(file_with(R"({"w":1})", 8)).find("tensor w"), std::string::npos);
-  EXPECT_NE(error_of(file_with("[]", 0)).find("not a JSON object"), std::string::npos);
+  EXPECT_NE(error_of(file_with("[]", 0)).find("a JSON object is expected"), std::string::npos);
+}
+
+TEST(Safetensors, ShapesWhoseSizeWrapsAroundAreRefused) {
+  const auto empty = [](std::string_view dtype, std::string_view shape) {
+    return error_of(file_with(header_of({tensor("w", dtype, shape, "[0,0]")}), 0));
+  };
+  EXPECT_EQ(empty("U8", "[0,9223372036854775807]"), "no error");
+  EXPECT_EQ(empty("U8", "[4294967296,4294967296]"), "f: tensor w: shape [4294967296,4294967296] has too many elements");
+  EXPECT_EQ(empty("F6_E3M2", "[4294967296,4294967296]"),
+            "f: tensor w: shape [4294967296,4294967296] has too many elements");
+  EXPECT_EQ(empty("F32", "[4611686018427387904]"),
+            "f: tensor w: shape [4611686018427387904] of F32 does not fill its 0 bytes");
+}
+
+TEST(Safetensors, ATensorHasNoMoreAxesThanItCouldUse) {
+  std::string shape = "[1";
+  for (int i = 0; i < 70; ++i) shape += ",1";
+  EXPECT_NE(
+      error_of(file_with(header_of({tensor("w", "U8", shape + "]", "[0,1]")}), 1)).find("more than the 64 values"),
+      std::string::npos);
+}
+
+TEST(Safetensors, LengthOfAHeaderIsToldWithoutReadingIt) {
+  const TestFolder folder;
+  EXPECT_EQ(safetensors_header_bytes(folder.write("a", file_with("{}", 0))), 2);
+  EXPECT_EQ(safetensors_header_bytes(folder.write("b", little_endian(99) + "{}")), 2);
+  EXPECT_EQ(safetensors_header_bytes(folder.write("c", "1234567")), 0);
+  EXPECT_EQ(safetensors_header_bytes(folder.path() / "absent"), 0);
 }
 
 TEST(Safetensors, NameThatComesTwiceIsRefused) {

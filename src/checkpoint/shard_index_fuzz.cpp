@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace cachalot;
   const auto index = parse_shard_index(std::string_view(reinterpret_cast<const char*>(data), size), "fuzz");
   if (!index) return 0;
-  for (const std::string& shard : index->shards())
+  for (const std::string& shard : index->shards)
     check(shard.find('/') == std::string::npos, "a shard lies beside its index");
   return 0;
 }

@@ -157,7 +157,7 @@ Expected<int> chat(ChatFlags& flags) {
     print_error("[/help tells the commands, Ctrl-C stops an answer, Ctrl-D ends]\n");
     return converse_on_terminal(session);
   }
-  return converse_by_lines(session);
+  return converse_by_lines(session, most_prompt_bytes(*loaded));
 }
 
 }  // namespace

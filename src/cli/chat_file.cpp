@@ -6,15 +6,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 
+#include "base/machine_memory.h"
 #include "base/signals.h"
+#include "base/text_input.h"
 #include "cli/json_lines.h"
+#include "cli/terminal.h"
 #include "tokenizer/chat/json_text.h"
 
 namespace cachalot {
@@ -22,22 +23,11 @@ namespace {
 
 constexpr const char* format_name = "cachalot-chat";
 constexpr std::int64_t version = 1;
-constexpr std::size_t most_bytes = std::size_t{256} << 20;
 
-Expected<std::string> text_of(const std::filesystem::path& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return fail(Errc::io, "{} is a folder, not a file", path.string());
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(Errc::io, "can't open {}: {}", path.string(), std::strerror(errno));
-  std::string text;
-  for (std::array<char, 1 << 16> buffer; file;) {
-    file.read(buffer.data(), std::ssize(buffer));
-    text.append(buffer.data(), static_cast<std::size_t>(file.gcount()));
-    if (text.size() > most_bytes)
-      return fail(Errc::range, "{} has more than {} bytes: that is no conversation", path.string(), most_bytes);
-  }
-  if (file.bad()) return fail(Errc::io, "can't read {}", path.string());
-  return text;
+Expected<Json> parse_chat_json(std::string_view text, const std::string& name) {
+  if (Status fits = expect_room(chat_json_rules.most_memory(text.size()), "reading " + name); !fits)
+    return tl::unexpected(fits.error());
+  return parse_json(text, name, chat_json_rules);
 }
 
 Status write_all(int descriptor, std::string_view text) {
@@ -95,9 +85,9 @@ Status save_chat(const std::filesystem::path& path, std::span<const Json> messag
 
 Expected<ChatFile> load_chat(const std::filesystem::path& path) {
   const std::string file = path.string();
-  const auto text = text_of(path);
+  const auto text = read_text_file(path, most_chat_bytes, Pipes::refused);
   if (!text) return tl::unexpected(text.error());
-  const auto json = parse_json(*text, file, chat_json_rules);
+  const auto json = parse_chat_json(*text, file);
   if (!json) return tl::unexpected(json.error());
   const Json* format = json->find("format");
   if (format == nullptr || *format != Json(format_name))
@@ -126,10 +116,12 @@ Expected<ChatFile> load_chat(const std::filesystem::path& path) {
 }
 
 Expected<Json> load_json_list(const std::filesystem::path& path) {
-  const auto text = text_of(path);
+  const bool input = path == "-";
+  const std::string name = input ? "standard input" : path.string();
+  const auto text = input ? read_input(most_chat_bytes) : read_text_file(path, most_chat_bytes, Pipes::allowed);
   if (!text) return tl::unexpected(text.error());
-  auto json = parse_json(*text, path.string(), chat_json_rules);
-  if (json && !json->is_array()) return fail(Errc::format, "{} holds {}, expected a list", path.string(), shown(*json));
+  auto json = parse_chat_json(*text, name);
+  if (json && !json->is_array()) return fail(Errc::format, "{} holds {}, expected a list", name, shown(*json));
   return json;
 }
 

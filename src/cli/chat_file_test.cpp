@@ -20,6 +20,16 @@ std::size_t files_in(const std::filesystem::path& folder) {
       std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()));
 }
 
+TEST(ChatFile, PipesAndDevicesAreNoConversationsAndNotWaitedFor) {
+  const TestFolder folder;
+  const std::string pipe = (folder.path() / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(load_chat(pipe).error().message, pipe + " is a pipe, expected a regular file");
+  EXPECT_EQ(load_json_list(pipe).error().message, pipe + " is a pipe, and nobody writes to it");
+  EXPECT_EQ(load_chat("/dev/zero").error().message, "/dev/zero is a device, expected a regular file");
+  EXPECT_EQ(load_json_list("/dev/zero").error().message, "/dev/zero is a device, expected a regular file or a pipe");
+}
+
 TEST(ChatFile, WhatIsSavedIsLoaded) {
   const TestFolder folder;
   const auto messages = messages_of(
@@ -86,14 +96,14 @@ TEST(ChatFile, DamageIsOneErrorThatNamesTheFile) {
                         R"({"mode": "chat", "drop_thinking": 3})"})
     bad.push_back(replaced(R"({"mode": "chat"})", o));
   bad.push_back(replaced("\"messages\": []", "\"messages\": {}"));
-  bad.push_back(replaced("\"messages\": []", "\"messages\": [" + std::string(2000, '[')));
+  bad.push_back(replaced("\"messages\": []", fmt::format("\"messages\": {:[<2000}", "")));
   for (const std::string& text : bad) {
     const auto file = folder.write("bad.json", text);
     const auto loaded = load_chat(file);
     ASSERT_FALSE(loaded.has_value()) << text;
     EXPECT_NE(loaded.error().message.find("bad.json"), std::string::npos) << loaded.error().message;
   }
-  EXPECT_EQ(load_chat(folder.path() / "absent").error().code, Errc::io);
+  EXPECT_EQ(load_chat(folder.path() / "absent").error().code, Errc::missing);
   EXPECT_EQ(load_chat(folder.path()).error().code, Errc::io);
 }
 
@@ -111,7 +121,7 @@ TEST(ChatFile, AListIsAListAndNothingElse) {
   const TestFolder folder;
   EXPECT_EQ(load_json_list(folder.write("l", "[1]"))->items().size(), 1u);
   EXPECT_EQ(load_json_list(folder.write("o", "{}")).error().code, Errc::format);
-  EXPECT_EQ(load_json_list(folder.path() / "absent").error().code, Errc::io);
+  EXPECT_EQ(load_json_list(folder.path() / "absent").error().code, Errc::missing);
 }
 
 }  // namespace

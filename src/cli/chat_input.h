@@ -2,6 +2,7 @@
 // Lines to what the user says: one line, unless it is continued.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@ class ChatInput {
 
   bool pending() const { return state_ != State::none; }
   bool in_block() const { return state_ == State::block; }
+  std::size_t bytes() const { return text_.size(); }  // of what waits for more
 
   // What has come, where no more lines will, be a block closed or not. Nothing where nothing has come.
   std::optional<std::string> finish();

@@ -54,7 +54,7 @@ int converse_on_terminal(ChatSession& session) {
   return 128 + ended_by();
 }
 
-Expected<int> converse_by_lines(ChatSession& session) {
+Expected<int> converse_by_lines(ChatSession& session, std::size_t most_bytes) {
   catch_interrupts();
   InputLines lines(STDIN_FILENO);
   ChatInput input;
@@ -62,6 +62,10 @@ Expected<int> converse_by_lines(ChatSession& session) {
     const auto line = lines.next();
     if (!line) return tl::unexpected(line.error());
     if (!*line) break;
+    if (input.bytes() + (*line)->size() > most_bytes) {
+      return fail(Errc::range, "standard input has a message of more than {} bytes: the model's context can't hold it",
+                  most_bytes);
+    }
     if (const auto text = input.push(**line)) {
       if (session.take(*text) == ChatSession::Next::quit) return session.failed() ? 1 : 0;
     }

@@ -3,6 +3,8 @@
 // 1 where an error was told, 128 and the number of the signal that ended it.
 #pragma once
 
+#include <cstddef>
+
 #include "base/expected.h"
 #include "cli/chat_session.h"
 
@@ -11,7 +13,8 @@ namespace cachalot {
 // Ctrl-C stops an answer, and nothing but the user, SIGTERM and SIGHUP ends the conversation.
 int converse_on_terminal(ChatSession& session);
 
-// SIGINT ends it: what the answer has come to by then is written. Error: that of reading.
-Expected<int> converse_by_lines(ChatSession& session);
+// SIGINT ends it: what the answer has come to by then is written. Errors: that of reading; Errc::range for a message of
+// more than `most_bytes`, which the model's context can't hold.
+Expected<int> converse_by_lines(ChatSession& session, std::size_t most_bytes);
 
 }  // namespace cachalot

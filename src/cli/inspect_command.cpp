@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <system_error>
 
-#include "base/mapped_file.h"
 #include "cli/backend_table.h"
 #include "cli/default_model.h"
 #include "cli/help_text.h"
@@ -34,11 +34,9 @@ int print_backends(bool json) {
 int print_state(const InspectFlags& flags) {
   auto path = resolve_model(flags.model);
   if (!path) return report(path.error());
-  std::error_code none;
-  if (std::filesystem::is_directory(*path, none)) *path /= "config.json";
-  const auto file = MappedFile::open(*path);
-  if (!file) return report(file.error());
-  const auto loaded = parse_config(file->text(), path->string());
+  std::error_code wrong;  // told by who opens it
+  if (std::filesystem::is_directory(*path, wrong)) *path /= "config.json";
+  const auto loaded = load_config(*path);
   if (!loaded) return report(loaded.error());
   const Config& config = loaded->config;
   if (flags.context > config.max_seq_len) {

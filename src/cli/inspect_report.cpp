@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "base/byte_text.h"
+#include "base/seeded_hash.h"
 #include "base/shown_text.h"
 #include "cli/help_text.h"
 #include "cli/text_table.h"
@@ -129,7 +129,7 @@ Inspection inspect(const Checkpoint& checkpoint) {
                              config.kv_source(layer), config.index_source(layer), 0});
   }
   const std::vector<ExpectedTensor> expected = expected_tensors(config);
-  std::unordered_map<std::string_view, const ExpectedTensor*> by_name;
+  HashMap<std::string_view, const ExpectedTensor*> by_name;
   for (const ExpectedTensor& tensor : expected) by_name.emplace(tensor.name, &tensor);
   for (const TensorInfo& tensor : checkpoint.tensors()) {
     const auto known = by_name.find(tensor.name);

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "base/mapped_file.h"
+#include "base/text_input.h"
 #include "cli/model_options.h"
 #include "cli/prefill_options.h"
 #include "cli/terminal.h"
@@ -42,20 +42,20 @@ Expected<std::string> file_of(PerplexityFlags& flags) {
   return flags.second;
 }
 
+// Weeks of work for any model, and a bound for what never ends.
+constexpr std::size_t most_text_bytes = std::size_t{256} << 20;
+
 // Read as soon as the file is named, so that a wrong name is told before a model is loaded.
 struct Text {
-  std::string name;
-  std::string input;  // of standard input
-  std::optional<MappedFile> file;
-  std::string_view view() const { return file ? file->text() : std::string_view(input); }
+  std::string name, text;
 };
 
 Expected<Text> read_text(const std::string& file) {
   std::error_code none;
   if (file == "-") {
-    auto input = read_input();
+    auto input = read_input(most_text_bytes);
     if (!input) return tl::unexpected(input.error());
-    return Text{"standard input", std::move(*input), std::nullopt};
+    return Text{"standard input", std::move(*input)};
   }
   if (std::filesystem::is_directory(file, none)) {
     return fail(Errc::io,
@@ -63,9 +63,9 @@ Expected<Text> read_text(const std::string& file) {
                 "perplexity MODEL FILE",
                 file);
   }
-  auto mapped = MappedFile::open(file);
-  if (!mapped) return tl::unexpected(mapped.error());
-  return Text{file, {}, std::move(*mapped)};
+  auto text = read_text_file(file, most_text_bytes, Pipes::allowed);
+  if (!text) return tl::unexpected(text.error());
+  return Text{file, std::move(*text)};
 }
 
 // "1,234,567"
@@ -109,7 +109,7 @@ Expected<int> run(PerplexityFlags& flags) {
     return fail(good.error().code, "{}: {}", options.prompt < options.context ? "--context" : "--prompt",
                 good.error().message);
 
-  const auto ids = tokens_to_score(loaded->tokenizer, text->view());
+  const auto ids = tokens_to_score(loaded->tokenizer, text->text);
   if (!ids) return fail(ids.error().code, "{}: {}", text->name, ids.error().message);
   text.reset();
   std::span<const TokenId> tokens(*ids);

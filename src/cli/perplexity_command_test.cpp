@@ -5,8 +5,6 @@
 
 #include <csignal>
 #include <cstdlib>
-#include <iostream>
-#include <sstream>
 
 #include "base/json.h"
 #include "checkpoint/test_checkpoint.h"
@@ -112,11 +110,9 @@ TEST_F(PerplexityCommand, APromptIsRunAsSaidAndOnlyWhatFollowsItIsScored) {
 }
 
 TEST_F(PerplexityCommand, ADashIsStandardInput) {
-  std::istringstream input{std::string(text)};
-  std::streambuf* const before = std::cin.rdbuf(input.rdbuf());
-  const Ran ran = run({model_, "-", "--json"});
-  std::cin.rdbuf(before);
-  EXPECT_EQ(json_of(ran).find("nats")->dump(), json_of(run({model_, file_, "--json"})).find("nats")->dump());
+  const GivenInput input(text);
+  EXPECT_EQ(json_of(run({model_, "-", "--json"})).find("nats")->dump(),
+            json_of(run({model_, file_, "--json"})).find("nats")->dump());
 }
 
 TEST_F(PerplexityCommand, ChunkAndThreadsLeaveTheFigureAlone) {

@@ -4,21 +4,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <memory>
 
 #include "base/utf8.h"
+#include "cli/chat_file.h"
 #include "cli/default_model.h"
 #include "cli/json_lines.h"
 #include "cli/model_options.h"
 #include "cli/render_lines.h"
 #include "cli/terminal.h"
 #include "cli/tokenize_command.h"
-#include "tokenizer/chat/json_text.h"
 #include "tokenizer/chat/prompt_ids.h"
 #include "tokenizer/chat/request_edges.h"
 
@@ -54,27 +51,6 @@ Status expect_consistent(const RenderFlags& flags) {
   return {};
 }
 
-Expected<std::string> text_of(const std::string& path) {
-  if (path == "-") return read_input();
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(Errc::io, "can't open {}", path);
-  std::string text;
-  for (std::array<char, 1 << 16> buffer; file;) {
-    file.read(buffer.data(), std::ssize(buffer));
-    text.append(buffer.data(), static_cast<std::size_t>(file.gcount()));
-  }
-  if (file.bad()) return fail(Errc::io, "can't read {}", path);
-  return text;
-}
-
-Expected<Json> list_of(const std::string& path) {
-  const auto text = text_of(path);
-  if (!text) return tl::unexpected(text.error());
-  auto json = parse_json(*text, path, chat_json_rules);
-  if (json && !json->is_array()) return fail(Errc::format, "{} holds {}, expected a list", path, shown(*json));
-  return json;
-}
-
 Expected<ChatOptions> options_of(const RenderFlags& flags) {
   int number = 0;
   const char* end = flags.effort.data() + flags.effort.size();
@@ -93,13 +69,13 @@ Expected<ChatOptions> options_of(const RenderFlags& flags) {
 Expected<std::vector<Json>> conversation_of(const RenderFlags& flags) {
   std::vector<Json> messages;
   if (!flags.messages.empty()) {
-    const auto list = list_of(flags.messages);
+    const auto list = load_json_list(flags.messages);
     if (!list) return tl::unexpected(list.error());
     messages.assign(list->items().begin(), list->items().end());
   } else {
     if (!flags.has_input && isatty(STDIN_FILENO) != 0)
       return fail(Errc::usage, "nothing to render: give a text, --messages FILE, or a text on standard input");
-    auto text = flags.has_input ? Expected<std::string>(flags.input) : read_input();
+    auto text = flags.has_input ? Expected<std::string>(flags.input) : read_input(most_chat_bytes);
     if (!text) return tl::unexpected(text.error());
     for (const std::string& given : {*text, flags.system}) {
       if (Status good = expect_utf8(given, "the text"); !good) return tl::unexpected(good.error());
@@ -108,7 +84,7 @@ Expected<std::vector<Json>> conversation_of(const RenderFlags& flags) {
     messages.push_back(Json::object({{"role", "user"}, {"content", std::move(*text)}}));
   }
   if (!flags.tools.empty()) {
-    auto tools = list_of(flags.tools);
+    auto tools = load_json_list(flags.tools);
     if (!tools) return tl::unexpected(tools.error());
     put_tools(messages, std::move(*tools));
   }
@@ -136,10 +112,11 @@ Status answer_all(const Tokenizer& tokenizer, const RenderFlags& flags) {
     return render_line(tokenizer, flags.rules, line);
   };
   if (flags.has_input && flags.input != "-") {
-    std::ifstream file(flags.input, std::ios::binary);
-    if (!file) return fail(Errc::io, "can't open {}", flags.input);
-    (void)answer_lines(answer, file, out_stream());  // what could not be written, finish_output() tells
-    return file.bad() ? fail(Errc::io, "can't read {}", flags.input) : Status();
+    auto file = LineFile::open(flags.input);
+    if (!file) return tl::unexpected(file.error());
+    std::istream lines(&*file);
+    (void)answer_lines(answer, lines, out_stream());  // what could not be written, finish_output() tells
+    return lines.bad() ? fail(Errc::io, "can't read {}", flags.input) : Status();
   }
   (void)answer_lines(answer, std::cin, out_stream());
   return input_was_read();

@@ -57,6 +57,14 @@ std::string shown_prompt(const RunFlags& flags) {
   return (text.size() < flags.text->size() ? "… " : "") + std::string(text);
 }
 
+// The model's context bounds what a prompt can be, so nobody reads on for ever.
+Expected<std::string> read_prompt(const LoadedModel& loaded) {
+  auto text = read_input(most_prompt_bytes(loaded));
+  if (text || text.error().code != Errc::range) return text;
+  return fail(Errc::range, "{}: the model's context has {} positions, and can't hold more; give less of it (head -c)",
+              text.error().message, loaded.model.config().max_seq_len);
+}
+
 // The prompt: ids as they are given; or BOS and the text, which comes from standard input where no argument gives it.
 Expected<std::vector<TokenId>> prompt_of(const RunFlags& flags, const LoadedModel& loaded) {
   std::vector<TokenId> prompt;
@@ -76,7 +84,7 @@ Expected<std::vector<TokenId>> prompt_of(const RunFlags& flags, const LoadedMode
   if (from_input(flags)) {
     if (!flags.text && isatty(STDIN_FILENO) != 0)
       return fail(Errc::usage, "nothing to continue: give a text, --ids, or a text on standard input");
-    auto input = read_input();
+    auto input = read_prompt(loaded);
     if (!input) return tl::unexpected(input.error());
     text = std::move(*input);
   }

@@ -19,8 +19,8 @@
 #include <streambuf>
 
 #include "base/shown_text.h"
-
 #include "base/signals.h"
+#include "base/text_input.h"
 
 namespace cachalot {
 namespace {
@@ -117,10 +117,8 @@ Status finish_output() {
   return {};
 }
 
-Expected<std::string> read_input() {
-  std::string text(std::istreambuf_iterator<char>(std::cin), {});
-  if (Status read = input_was_read(); !read) return tl::unexpected(read.error());
-  return text;
+Expected<std::string> read_input(std::size_t most_bytes) {
+  return read_descriptor(STDIN_FILENO, "standard input", most_bytes);
 }
 
 Status input_was_read() {

@@ -2,6 +2,7 @@
 // What a person sees while a command works, and how he stops it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <iosfwd>
 #include <string>
@@ -45,8 +46,8 @@ void print_error(std::string_view text);
 bool output_is_good();
 // An error where standard output did not take everything.
 Status finish_output();
-// All of standard input.
-Expected<std::string> read_input();
+// All of standard input. Error: Errc::range for more than `most_bytes`, as soon as they were read.
+Expected<std::string> read_input(std::size_t most_bytes);
 Status input_was_read();
 
 // Puts /dev/null in the place of a standard stream that was closed. Else the next file opened would have its number,

@@ -104,7 +104,7 @@ TEST(Terminal, InputThatCannotBeReadIsNotAnEmptyText) {
   bool read = true;
   {
     const Instead folder(STDIN_FILENO, "/", O_RDONLY);
-    read = read_input().has_value();
+    read = read_input(100).has_value();
   }
   EXPECT_FALSE(read);
 }

@@ -2,7 +2,9 @@
 // Runs commands as a shell would, within a test.
 #pragma once
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -12,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/test_folder.h"
 #include "cli/command.h"
 
 namespace cachalot {
@@ -29,6 +32,27 @@ inline std::string one_spaced(std::string_view text) {
   }
   return out;
 }
+
+// A text as standard input, while it lives.
+class GivenInput {
+ public:
+  explicit GivenInput(std::string_view text) : kept_(::dup(STDIN_FILENO)) {
+    const int file = ::open(folder_.write("input", text).c_str(), O_RDONLY | O_CLOEXEC);
+    EXPECT_GE(file, 0);
+    ::dup2(file, STDIN_FILENO);
+    ::close(file);
+  }
+  GivenInput(const GivenInput&) = delete;
+  GivenInput& operator=(const GivenInput&) = delete;
+  ~GivenInput() {
+    ::dup2(kept_, STDIN_FILENO);
+    ::close(kept_);
+  }
+
+ private:
+  TestFolder folder_;
+  int kept_;
+};
 
 using AddCommand = void (*)(Command& program);
 

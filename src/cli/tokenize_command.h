@@ -25,7 +25,7 @@ std::string answer_line(const Tokenizer& tokenizer, TokenizeWay way, std::string
 // Answers each line of `in` at once, so that a partner on a pipe can wait for it; a line of more than `most_bytes` is
 // answered with an error. Returns whether `out` took everything.
 bool answer_lines(const Tokenizer& tokenizer, TokenizeWay way, std::istream& in, std::ostream& out,
-                  std::size_t most_bytes = std::size_t{256} << 20);
+                  std::size_t most_bytes = std::size_t{64} << 20);
 
 // For people: one token a line, its id and its bytes in quotes, with \n, \t, \" and \\, and \xE4 for what is not UTF-8.
 std::string shown_tokens(const Tokenizer& tokenizer, std::span<const TokenId> ids);

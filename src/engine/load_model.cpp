@@ -41,8 +41,16 @@ Expected<LoadedModel> load_model(const std::filesystem::path& directory, const M
         message("{} tensors of {} are not used: {}", unused->size(), directory.string(), shown_list(*unused)));
   }
   give_back_freed_memory();
+  MemoryPlan opened = plan_memory(*files, wanted, &*checkpoint);
+  opened.mapped = 0;  // it is there already
+  if (Status fits = check_memory(opened, machine); !fits) {
+    return fail(fits.error().code, "{}: {}", directory.string(), fits.error().message);
+  }
   tell("reading the tokenizer");
-  auto tokenizer = Tokenizer::load(tokenizer_file.empty() ? directory : tokenizer_file);
+  const Config& config = checkpoint->config();
+  auto tokenizer =
+      Tokenizer::load(tokenizer_file.empty() ? directory : tokenizer_file,
+                      {.least = config.engram_layer_ids.empty() ? 0 : config.vocab_size, .most = config.vocab_size});
   if (!tokenizer) return tl::unexpected(tokenizer.error());
   if (Status fits = expect_tokenizer_fits(*tokenizer, files->config); !tokenizer_file.empty() && !fits)
     return fail(fits.error().code, "{}: {}", tokenizer_file.string(), fits.error().message);
@@ -54,6 +62,10 @@ Expected<LoadedModel> load_model(const std::filesystem::path& directory, const M
   std::vector<TokenId> reserved = reserved_tokens(*tokenizer, model->config());
   return LoadedModel{std::move(*files), std::move(*tokenizer), std::move(*model), std::move(reserved),
                      std::move(warnings)};
+}
+
+std::size_t most_prompt_bytes(const LoadedModel& loaded) {
+  return static_cast<std::size_t>(loaded.model.config().max_seq_len) * loaded.tokenizer.longest_token();
 }
 
 Status set_aside(const LoadedModel& loaded, Context& context, const MemoryRequest& request,

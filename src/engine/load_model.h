@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -33,6 +34,9 @@ Expected<LoadedModel> load_model(const std::filesystem::path& directory, const M
                                  const std::function<void(std::string_view)>& stage = {},
                                  const MemoryRequest& request = {}, const MachineMemory& machine = machine_memory(),
                                  const std::filesystem::path& tokenizer = {});
+
+// No text of more bytes fits into the model's context, whatever its tokens are.
+std::size_t most_prompt_bytes(const LoadedModel& loaded);
 
 // For who knows all of the request now, and before the first step: sets the scratch for it aside, so that no step has
 // to ask for more. Errors: Errc::memory where the machine does not have what is still to be taken.

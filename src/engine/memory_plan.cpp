@@ -7,7 +7,9 @@
 #include "base/byte_text.h"
 #include "base/ids.h"
 #include "checkpoint/expected_tensors.h"
+#include "checkpoint/safetensors.h"
 #include "model/scratch_bytes.h"
+#include "model/small_parameters.h"
 
 namespace cachalot {
 namespace {
@@ -150,13 +152,16 @@ MemoryPlan plan_memory(const ModelFiles& files, const MemoryRequest& wanted, con
   own.logits = (request.sequences + 4) * row + (request.drafts ? 2 * request.sequences * c.dspark_block_size * row : 0);
   if (request.all_logits) own.logits += std::min(request.chunk, request.context) * row;
   own.tensors = tensors * tensor_bytes;
-  own.copies = opened == nullptr ? 0 : opened->copied_bytes();
+  own.copies = opened == nullptr ? 0 : opened->copied_bytes() + widened_bytes(*opened);
   own.tokenizer = static_cast<std::int64_t>(tokenizer * tokenizer_share) + row;
   own.program = program_bytes + request.threads * thread_bytes;
+  // As long as it is, whatever it says: a header may list more tensors than the config wants.
+  const std::int64_t foreign_header = files.header_bytes * safetensors_header_share;
   const std::int64_t table = tensors * (files.indexed ? indexed_tensor_bytes : 0),
                      header = tensors / shards * header_tensor_bytes;
-  own.loading = own.program + own.tensors + own.copies +
-                std::max({table, header, static_cast<std::int64_t>(tokenizer * tokenizer_loading_share)});
+  own.loading =
+      own.program + own.tensors + own.copies +
+      std::max({table, header, foreign_header, static_cast<std::int64_t>(tokenizer * tokenizer_loading_share)});
   return plan;
 }
 

@@ -52,7 +52,7 @@ struct OwnMemory {
   std::int64_t prefixes = 0;  // as the request says
   std::int64_t logits = 0;    // and what sampling from them takes
   std::int64_t tensors = 0;   // the table of names, shapes and places, and the weights bound to it
-  std::int64_t copies = 0;    // tensors that do not lie as they must in their file; known once it was opened
+  std::int64_t copies = 0;    // tensors that are not as they are read, by place or type; known once they were opened
   std::int64_t tokenizer = 0;
   std::int64_t program = 0;
   std::int64_t loading = 0;  // the peak before any state is there: texts of the headers, of the index, of the tokenizer

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "base/mapped_file.h"
+#include "checkpoint/safetensors.h"
 #include "checkpoint/shard_index.h"
 
 namespace cachalot {
@@ -25,20 +26,16 @@ Expected<ModelFiles> look_at_model(const std::filesystem::path& model) {
   std::error_code wrong;  // not asked: what can't be looked at can't be opened either, and that is told
   const bool folder = std::filesystem::is_directory(model, wrong);
   const auto config_path = folder ? model / "config.json" : model;
-  const auto text = MappedFile::open(config_path);
-  if (!text) return tl::unexpected(text.error());
-  auto loaded = parse_config(text->text(), config_path.string());
+  auto loaded = load_config(config_path);
   if (!loaded) return tl::unexpected(loaded.error());
   files.config = std::move(loaded->config);
   if (!folder) return files;
 
   std::vector<std::string> names = {"model.safetensors"};
   if (const auto path = model / "model.safetensors.index.json"; std::filesystem::exists(path, wrong)) {
-    const auto file = MappedFile::open(path);
-    if (!file) return tl::unexpected(file.error());
-    const auto index = parse_shard_index(file->text(), path.string());
+    const auto index = load_shard_index(path);
     if (!index) return tl::unexpected(index.error());
-    names = index->shards();
+    names = index->shards;
     files.indexed = true;
   } else if (size_of(model / names[0]) < 0) {
     names.clear();
@@ -50,6 +47,7 @@ Expected<ModelFiles> look_at_model(const std::filesystem::path& model) {
       files.absent.push_back(name);
     } else {
       files.shard_bytes += bytes;
+      files.header_bytes = std::max(files.header_bytes, safetensors_header_bytes(model / name));
     }
   }
   files.tokenizer_bytes = std::max<std::int64_t>(0, size_of(model / "tokenizer.json"));

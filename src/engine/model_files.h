@@ -19,6 +19,7 @@ struct ModelFiles {
   std::int64_t shards = 0;
   std::vector<std::string> absent;   // shards that are listed and not there
   std::int64_t shard_bytes = 0;      // of those that are there
+  std::int64_t header_bytes = 0;     // of the shard whose header is longest
   std::int64_t tokenizer_bytes = 0;  // of tokenizer.json; 0 where there is none
 
   // Whether there is anything to open. A config by itself, or one with an index of shards still to come, can be planned

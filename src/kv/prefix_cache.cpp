@@ -40,7 +40,7 @@ const char* name(SnapshotKind kind) {
 
 std::vector<PrefixCache::Match> PrefixCache::matches(std::span<const TokenId> ids) {
   std::vector<Match> found;
-  std::uint64_t hash = no_tokens_hash;
+  std::uint64_t hash = hash_secret().first;
   for (std::size_t reach = 0;; ++reach) {
     const auto [first, last] = by_reach_.equal_range(hash);
     for (auto it = first; it != last; ++it) {
@@ -96,7 +96,7 @@ void PrefixCache::insert(std::span<const TokenId> ids, const Sequence& sequence,
       ++stats_.too_large;
       return;
     }
-    std::uint64_t hash = no_tokens_hash;
+    std::uint64_t hash = hash_secret().first;
     for (const TokenId id : ids.first(static_cast<std::size_t>(sequence.reachable()))) hash = options_.hash(hash, id);
     entries_.push_front({{ids.begin(), ids.end()}, sequence.share(), kind, hash});
     by_reach_.emplace(hash, entries_.begin());

@@ -14,10 +14,10 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/seeded_hash.h"
 #include "kv/checksum.h"
 #include "kv/sequence.h"
 
@@ -112,8 +112,8 @@ class PrefixCache {
 
   PrefixCacheOptions options_;
   std::list<Entry> entries_;  // the one used last comes first
-  std::unordered_multimap<std::uint64_t, Place> by_reach_;
-  std::unordered_map<const void*, std::int64_t> page_holders_;  // snapshots per page
+  HashMultimap<std::uint64_t, Place> by_reach_;
+  HashMap<const void*, std::int64_t> page_holders_;  // snapshots per page
   PrefixCacheStats stats_;
 };
 

@@ -15,23 +15,28 @@ namespace {
 // room has looked at all of them before, so an error here means that the two rooms disagree.
 class Binder {
  public:
-  explicit Binder(const Checkpoint& checkpoint) : checkpoint_(checkpoint), c_(checkpoint.config()) {}
+  Binder(const Checkpoint& checkpoint, WidenedParameters& widened)
+      : checkpoint_(checkpoint), c_(checkpoint.config()), widened_(widened) {}
 
   const std::optional<Error>& error() const { return error_; }
 
   Weight weight(const std::string& name) { return matrix(name + ".weight", name + ".scale"); }
 
   ConstValues<1> vector(const std::string& name) {
-    const TensorInfo* t = find(name, {DType::bf16, DType::f32});
-    return t == nullptr ? ConstValues<1>() : ConstValues<1>(t->data, *t->dtype, {elements(*t)});
+    const TensorInfo* t = small(name);
+    if (t == nullptr) return {};
+    if (*t->dtype == DType::bf16) return {t->data, DType::bf16, {elements(*t)}};
+    return {widened(*t), DType::f32, {elements(*t)}};
   }
   ConstValues<2> table(const std::string& name) {
-    const TensorInfo* t = find(name, {DType::bf16, DType::f32});
-    return t == nullptr ? ConstValues<2>() : ConstValues<2>(t->data, *t->dtype, {t->shape[0], t->shape[1]});
+    const TensorInfo* t = small(name);
+    if (t == nullptr) return {};
+    if (*t->dtype == DType::bf16) return {t->data, DType::bf16, {t->shape[0], t->shape[1]}};
+    return {widened(*t), DType::f32, {t->shape[0], t->shape[1]}};
   }
   View<const float, 1> floats(const std::string& name) {
-    const TensorInfo* t = find(name, {DType::f32});
-    return t == nullptr ? View<const float, 1>() : View<const float, 1>(as<float>(*t), {elements(*t)});
+    const TensorInfo* t = small(name);
+    return t == nullptr ? View<const float, 1>() : View<const float, 1>(widened(*t), {elements(*t)});
   }
   // Rows that are looked up by number: plain, or fp8 with a scale per 32 of a row.
   PackedRows rows(const std::string& name) {
@@ -98,14 +103,32 @@ class Binder {
     }
     return w;
   }
+  // One of the small parameters, all finite.
+  const TensorInfo* small(const std::string& name) {
+    const TensorInfo* t = find(name, {DType::bf16, DType::f16, DType::f32});
+    if (t == nullptr || error_) return t;
+    if (const auto place = place_not_finite(*t)) {
+      error_ = Error{Errc::format, fmt::format("{}: tensor {}: {}, expected a finite number", t->file, name, *place)};
+    }
+    return t;
+  }
+  const float* widened(const TensorInfo& t) {
+    const auto values = widened_.floats(t);
+    if (!values && !error_) error_ = values.error();
+    return values ? *values : nullptr;
+  }
   HyperConnectionWeights hyper_connection(const std::string& p) {
-    return {matrix(p + "_fn", ""), floats(p + "_base"), floats(p + "_scale")};
+    Weight fn;
+    if (const TensorInfo* t = small(p + "_fn"))
+      fn = Weight{WeightFormat::f32, t->shape[0], t->shape[1], widened(*t), nullptr};
+    return {fn, floats(p + "_base"), floats(p + "_scale")};
   }
   ExpertWeights expert(const std::string& p) { return {weight(p + ".w1"), weight(p + ".w2"), weight(p + ".w3")}; }
 
   const Checkpoint& checkpoint_;
   const Config& c_;
   std::optional<Error> error_;
+  WidenedParameters& widened_;
 };
 
 BlockWeights Binder::block(const std::string& p, std::int64_t layer) {
@@ -152,8 +175,8 @@ BlockWeights Binder::block(const std::string& p, std::int64_t layer) {
 
 Expected<ModelWeights> bind_weights(const Checkpoint& checkpoint) {
   const Config& c = checkpoint.config();
-  Binder bind(checkpoint);
   ModelWeights w;
+  Binder bind(checkpoint, w.widened);
   w.embed = bind.rows("embed");
   w.head = bind.weight("head");
   w.norm = bind.vector("norm.weight");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checkpoint's tensors, bound to the places the forward reads them from. Everything borrows from the mapped
-// checkpoint. Shapes and types were proved by the checkpoint room; nobody asks again. Source: spec 9.
+// checkpoint, but for small parameters of another type than the operators'. Shapes and types were proved by the
+// checkpoint room; nobody asks again. Source: spec 9.
 #pragma once
 
 #include <optional>
@@ -8,6 +9,7 @@
 
 #include "base/expected.h"
 #include "checkpoint/checkpoint.h"
+#include "model/small_parameters.h"
 #include "ops/moe/expert_ffn/expert_ffn.h"
 #include "tensor/packed_rows.h"
 #include "tensor/values.h"
@@ -77,6 +79,7 @@ struct DraftWeights {
 };
 
 struct ModelWeights {
+  WidenedParameters widened;  // small parameters that are not as operators read them
   PackedRows embed;
   Weight head;
   ConstValues<1> norm;
@@ -84,7 +87,8 @@ struct ModelWeights {
   std::optional<DraftWeights> draft;
 };
 
-// Errors: Errc::missing or Errc::format naming the tensor, should one not be there after all.
+// Errors: Errc::format naming tensor and place of a small parameter that is no finite number; Errc::memory;
+// Errc::missing or Errc::format naming the tensor, should one not be there after all.
 Expected<ModelWeights> bind_weights(const Checkpoint& checkpoint);
 
 }  // namespace cachalot

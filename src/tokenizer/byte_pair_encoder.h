@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/expected.h"
 #include "base/ids.h"
+#include "base/seeded_hash.h"
 
 namespace cachalot {
 
@@ -44,8 +44,8 @@ class BytePairEncoder {
   void rank_pair(std::int32_t at, Scratch& scratch) const;
 
   std::array<TokenId, 256> byte_ids_{};
-  std::unordered_map<std::uint64_t, Ranked> pairs_;  // left and right, 32 bits each
-  std::unordered_map<std::string_view, TokenId> whole_;
+  HashMap<std::uint64_t, Ranked> pairs_;  // left and right, 32 bits each
+  HashMap<std::string_view, TokenId> whole_;
 };
 
 struct BytePairEncoder::Scratch {

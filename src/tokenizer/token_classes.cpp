@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "base/check.h"
+#include "base/seeded_hash.h"
 #include "base/utf8.h"
 #include "tokenizer/char_class.h"
 #include "tokenizer/fold_table.h"
@@ -31,15 +32,20 @@ bool append_hangul(std::u32string& out, char32_t code) {
 // NFKC, NFD, no marks, lower case: all of it acts on one character at a time once the marks are gone.
 void append_folded(std::u32string& out, char32_t code) {
   if (char_class(code) == CharClass::mark || append_hangul(out, code)) return;
-  const auto table = fold_table();
-  const auto fold = std::ranges::lower_bound(table, code, {}, &Fold::from);
-  if (fold == table.end() || fold->from != code) {
-    out += code;
-  } else {
-    for (const char32_t to : fold->to) {
-      if (to != 0) out += to;
-    }
+  const FoldTable table = fold_table();
+  if (const auto text = std::ranges::lower_bound(table.texts, code, {}, &FoldText::from);
+      text != table.texts.end() && text->from == code) {
+    out += table.letters.substr(text->at, text->size);
+    return;
   }
+  const auto after = std::ranges::upper_bound(table.runs, code, {}, &FoldRun::first);
+  if (after != table.runs.begin()) {
+    const FoldRun& run = *std::prev(after);
+    const char32_t steps = (code - run.first) / run.step;
+    if (steps < run.count && (code - run.first) % run.step == 0)
+      code = static_cast<char32_t>(static_cast<std::int32_t>(code) + run.distance);
+  }
+  out += code;
 }
 
 // Each run of blanks becomes one space.
@@ -81,7 +87,7 @@ std::string folded_key(std::string_view text) {
 
 TokenClasses token_classes(const Tokenizer& tokenizer) {
   TokenClasses result{.class_of = {}, .classes = 0};
-  std::unordered_map<std::string, std::int32_t> class_of_key;  // folded texts and raw spellings share it
+  HashMap<std::string, std::int32_t> class_of_key;  // folded texts and raw spellings share it
   for (std::int32_t i = 0; i < tokenizer.vocab_size(); ++i) {
     const std::array id = {TokenId{i}};
     const auto text = tokenizer.decode(id, SpecialTokens::keep);

@@ -15,9 +15,8 @@ struct TokenClasses {
   std::int64_t classes;                // numbered from 0 in order of first appearance
 };
 
-// The fold table knows the characters of the released vocabulary; in another one, further characters with a
-// compatibility form or an upper case stay as they are. A loader compares `classes` with the configuration's
-// engram_compressed_vocab_size: the multipliers depend on it.
+// By Unicode 16, for any vocabulary. A loader compares `classes` with the configuration's engram_compressed_vocab_size:
+// the multipliers depend on it.
 TokenClasses token_classes(const Tokenizer& tokenizer);
 
 }  // namespace cachalot

@@ -2,6 +2,8 @@
 #include "tokenizer/token_classes.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "tokenizer/golden_files.h"
 #include "tokenizer/sha256.h"
@@ -81,6 +83,54 @@ TEST(TokenClasses, BlanksAndNewlinesAreOneWord) {
   EXPECT_TRUE(same_class(" ", "\n"));
   EXPECT_TRUE(same_class("  ", "\t"));
   EXPECT_EQ(std::ranges::count(released_classes().class_of, class_of(223)), 163);  // 223 is " "
+}
+
+// The classes of texts, as tokens added to the tiny vocabulary.
+std::vector<std::int32_t> classes_of(const std::vector<std::string>& texts) {
+  Json json = json_of_text(text_of_file(mini_path + "/tokenizer.json"), "tokenizer.json");
+  const std::int64_t first = mini_tokenizer().vocab_size();
+  std::int64_t id = first;
+  for (const std::string& text : texts) {
+    json.find("added_tokens")
+        ->push_back(
+            Json::object({{"id", id++}, {"content", "\u2060" + text}, {"normalized", false}, {"special", false}}));
+  }
+  const auto tokenizer = Tokenizer::parse(json.dump(), "T");
+  EXPECT_TRUE(tokenizer) << tokenizer.error().message;
+  const TokenClasses classes = token_classes(*tokenizer);
+  return {classes.class_of.begin() + first, classes.class_of.end()};
+}
+
+TEST(TokenClasses, OfAnyVocabularyFollowUnicode) {
+  const std::pair<const char*, const char*> same[] = {
+      {"\uFF21", "a"},
+      {"\u24B6", "a"},
+      {"\U0001D400", "a"},  // full width, in a circle, bold
+      {"\uFB06", "st"},
+      {"\u1E9E", "\u00DF"},
+      {"\u0130", "i"},  // ligature, capital sharp s
+      {"\u3392", "mhz"},
+      {"\u00BD", "1\u20442"},
+      {"\u01C4", "dz"},  // several characters from one
+      {"\uF900", "\u8C48"},
+      {"\uFEFB", "\u0644\u0627"},
+      {"\uFF9E", ""},  // compatibility forms
+      {"\u0931", "\u0930"},
+      {"\u03A3", "\u03C3"},
+      {"\u1F82", "\u03B1"},              // marks of other scripts
+      {"\uD55C", "\u1112\u1161\u11AB"},  // a syllable and its letters
+      {"\U00010D50", "\U00010D70"},
+      {"\U0001CCD6", "a"},
+      {"\uA7DC", "\u019B"},  // of Unicode 16
+      {"\uFDFA",
+       "\u0635\u0644\u0649 \u0627\u0644\u0644\u0647 \u0639\u0644\u064A\u0647 \u0648\u0633\u0644\u0645"},  // 18
+  };
+  for (const auto& [a, b] : same) {
+    const std::vector<std::int32_t> classes = classes_of({a, b});
+    EXPECT_EQ(classes[0], classes[1]) << a << " and " << b;
+  }
+  const std::vector<std::int32_t> others = classes_of({"a", "\u0250", "\u00E6"});  // no fold of one another
+  EXPECT_EQ(std::set<std::int32_t>(others.begin(), others.end()).size(), 3u);
 }
 
 }  // namespace

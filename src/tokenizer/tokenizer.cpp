@@ -4,19 +4,22 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/machine_memory.h"
 #include "base/utf8.h"
 #include "tokenizer/pretokenizer.h"
 
 namespace cachalot {
 namespace {
 
+constexpr std::size_t encoding_share = 90;  // bytes that one of text may take: growing lists of places inside a piece
 constexpr std::size_t largest_text = (std::size_t{1} << 31) - 1;  // BPE links symbols by 32-bit places
 
 Status expect_text(std::string_view text) {
   if (text.size() > largest_text) {
     return fail(Errc::range, "text to encode: {} bytes, expected at most {}", text.size(), largest_text);
   }
-  return expect_utf8(text, "text to encode");
+  if (auto s = expect_utf8(text, "text to encode"); !s) return s;
+  return expect_room(static_cast<std::int64_t>(text.size() * encoding_share), "tokenizing this text");
 }
 
 void encode_piece(const BytePairEncoder& encoder, std::string_view text, BytePairEncoder::Scratch& scratch,
@@ -73,6 +76,12 @@ std::optional<TokenId> Tokenizer::id_of(std::string_view content) const {
 std::string_view Tokenizer::token_bytes(TokenId id) const { return bytes_[index_of(id)]; }
 std::string_view Tokenizer::spelling(TokenId id) const { return spellings_[index_of(id)]; }
 bool Tokenizer::is_special(TokenId id) const { return special_[index_of(id)]; }
+
+std::size_t Tokenizer::longest_token() const {
+  std::size_t longest = 0;
+  for (std::size_t i = 0; i < bytes_.size(); ++i) longest = std::max(longest, bytes_[i].size());
+  return longest;
+}
 
 std::size_t Tokenizer::index_of(TokenId id) const {
   check(contains(id), "the token id is in the vocabulary");

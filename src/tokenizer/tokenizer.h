@@ -16,22 +16,21 @@
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/byte_pair_encoder.h"
 #include "tokenizer/string_table.h"
+#include "tokenizer/tokenizer_file.h"
 
 namespace cachalot {
-
-struct TokenizerFile;
 
 enum class SpecialTokens { keep, skip };  // skip leaves out ids of which is_special() says yes
 
 class Tokenizer {
  public:
-  // From a model's directory or its tokenizer.json. Errors: Errc::missing, io and range (over 256 MiB)
-  // for the file, else as parse().
-  static Expected<Tokenizer> load(const std::filesystem::path& dir_or_file);
+  // From a model's directory or its tokenizer.json, which has as many tokens as `count` says. Errors: Errc::missing, io
+  // and range (over 256 MiB) for the file, Errc::memory where there is no room to read it, else as parse().
+  static Expected<Tokenizer> load(const std::filesystem::path& dir_or_file, const TokenCount& count = {});
 
   // `name` is the file's name in messages. Errors: Errc::format, for a file that is damaged, contradicts itself (ids
   // that repeat or leave gaps, merges of unknown tokens) or is of another kind than the released one.
-  static Expected<Tokenizer> parse(std::string_view json, std::string_view name);
+  static Expected<Tokenizer> parse(std::string_view json, std::string_view name, const TokenCount& count = {});
 
   Tokenizer(Tokenizer&&) = default;
   Tokenizer& operator=(Tokenizer&&) = default;
@@ -57,6 +56,8 @@ class Tokenizer {
   std::string_view token_bytes(TokenId id) const;  // what it decodes to; not always UTF-8 by itself
   std::string_view spelling(TokenId id) const;     // as the file spells it: byte alphabet, or an added token's content
   bool is_special(TokenId id) const;
+
+  std::size_t longest_token() const;  // bytes of the token that has most
 
  private:
   Tokenizer() = default;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // From what a tokenizer.json says to a Tokenizer, checking the file against itself.
 #include <system_error>
-#include <unordered_map>
 
+#include "base/machine_memory.h"
 #include "base/mapped_file.h"
+#include "base/seeded_hash.h"
 #include "tokenizer/byte_alphabet.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_file.h"
@@ -11,9 +12,10 @@
 namespace cachalot {
 namespace {
 
-using IdOfSpelling = std::unordered_map<std::string_view, TokenId>;
+using IdOfSpelling = HashMap<std::string_view, TokenId>;
 
 constexpr std::size_t largest_file = std::size_t{256} << 20;  // forty times the released one
+constexpr std::int64_t reading_share = 24;  // of the file, what reading the worst takes; see measure_input_limits.py
 
 // Where each id stands, base and added tokens together.
 struct Places {
@@ -101,20 +103,19 @@ Expected<std::vector<Merge>> find_merges(const TokenizerFile& file, const IdOfSp
 
 }  // namespace
 
-Expected<Tokenizer> Tokenizer::load(const std::filesystem::path& dir_or_file) {
+Expected<Tokenizer> Tokenizer::load(const std::filesystem::path& dir_or_file, const TokenCount& count) {
   std::error_code error;
   const bool is_dir = std::filesystem::is_directory(dir_or_file, error);
   const auto file = is_dir ? dir_or_file / "tokenizer.json" : dir_or_file;
-  const auto json = MappedFile::open(file);
+  const auto json = MappedFile::open(file, largest_file);
   if (!json) return tl::unexpected(json.error());
-  if (json->size() > largest_file) {
-    return fail(Errc::range, "{}: {} bytes, expected at most {}", file.string(), json->size(), largest_file);
-  }
-  return parse(json->text(), file.string());
+  const std::int64_t most_memory = static_cast<std::int64_t>(json->size()) * reading_share;
+  if (Status fits = expect_room(most_memory, "reading " + file.string()); !fits) return tl::unexpected(fits.error());
+  return parse(json->text(), file.string(), count);
 }
 
-Expected<Tokenizer> Tokenizer::parse(std::string_view json, std::string_view name) {
-  const auto file = read_tokenizer_file(json, name);
+Expected<Tokenizer> Tokenizer::parse(std::string_view json, std::string_view name, const TokenCount& count) {
+  const auto file = read_tokenizer_file(json, name, count);
   if (!file) return tl::unexpected(file.error());
   return build(*file, name);
 }

@@ -3,6 +3,7 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <optional>
 #include <span>
 
@@ -187,9 +188,22 @@ Status read_added_tokens(object root, std::string_view name, TokenizerFile& file
   return {};
 }
 
+// Of ids; whether these are without a gap is seen later.
+Status expect_count(const TokenizerFile& file, std::string_view name, const TokenCount& count) {
+  std::int64_t largest = -1;
+  for (const auto& token : file.base) largest = std::max(largest, token.id);
+  for (const auto& token : file.added) largest = std::max(largest, token.id);
+  if (largest < count.most && largest + 1 >= count.least) return {};
+  return fail(Errc::format,
+              "{}: {} {} tokens, config.json says vocab_size {}: tokenizer.json and config.json are not of the same "
+              "model",
+              name, largest < count.most ? "only" : "more than", largest < count.most ? largest + 1 : count.most,
+              count.most);
+}
+
 }  // namespace
 
-Expected<TokenizerFile> read_tokenizer_file(std::string_view json, std::string_view name) {
+Expected<TokenizerFile> read_tokenizer_file(std::string_view json, std::string_view name, const TokenCount& count) {
   if (json.empty())
     return fail(Errc::format, "{}: not a JSON object but an empty file", name);  // may be a null pointer
   simdjson::dom::parser parser;
@@ -204,8 +218,9 @@ Expected<TokenizerFile> read_tokenizer_file(std::string_view json, std::string_v
   TokenizerFile file;
   if (auto s = expect_supported(root, *model, name); !s) return tl::unexpected(s.error());
   if (auto s = read_vocabulary(*model, name, file); !s) return tl::unexpected(s.error());
-  if (auto s = read_merges(*model, name, file); !s) return tl::unexpected(s.error());
   if (auto s = read_added_tokens(root, name, file); !s) return tl::unexpected(s.error());
+  if (auto s = expect_count(file, name, count); !s) return tl::unexpected(s.error());
+  if (auto s = read_merges(*model, name, file); !s) return tl::unexpected(s.error());
   return file;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,12 @@
 #include "base/expected.h"
 
 namespace cachalot {
+
+// How many tokens whoever asks for a tokenizer can use: what a config says.
+struct TokenCount {
+  std::int64_t least = 0;
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+};
 
 // As found: ids are any number, names may repeat. tokenizer.cpp checks them against each other.
 struct TokenizerFile {
@@ -30,7 +37,8 @@ struct TokenizerFile {
   std::vector<AddedToken> added;
 };
 
-// `name` is the file's name in messages. Error: Errc::format.
-Expected<TokenizerFile> read_tokenizer_file(std::string_view json, std::string_view name);
+// `name` is the file's name in messages. Merges are read once the ids of all tokens were found to be as many as `count`
+// says. Error: Errc::format.
+Expected<TokenizerFile> read_tokenizer_file(std::string_view json, std::string_view name, const TokenCount& count = {});
 
 }  // namespace cachalot

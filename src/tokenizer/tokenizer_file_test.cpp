@@ -174,6 +174,20 @@ TEST(TokenizerFile, AddedTokensThatDoNotFitAreRefused) {
   }
 }
 
+TEST(TokenizerFile, TokensAreCountedBeforeAMergeIsRead) {
+  Json json = mini_json();
+  json.find("model")->find("merges")->push_back(7);
+  const auto message = [&](const TokenCount& count) {
+    return Tokenizer::parse(json.dump(), "T", count).error().message;
+  };
+  EXPECT_NE(message({}).find("merge 230 is 7"), std::string::npos) << message({});
+  EXPECT_NE(message({.least = 497, .most = 497}).find("merge 230 is 7"), std::string::npos);
+  EXPECT_EQ(message({.least = 498, .most = 498}),
+            "T: only 497 tokens, config.json says vocab_size 498: tokenizer.json and config.json are not of the same "
+            "model");
+  EXPECT_NE(message({.most = 496}).find("T: more than 496 tokens"), std::string::npos) << message({.most = 496});
+}
+
 TEST(TokenizerFile, ALongValueIsCutInTheMessageBetweenCharacters) {
   std::string longest;
   for (int i = 0; i < 100; ++i) longest += "中";

@@ -6,6 +6,7 @@ namespace cachalot {
 namespace {
 
 constexpr std::string_view manifest_name = "manifest.json";
+constexpr std::size_t most_manifest_bytes = std::size_t{16} << 20;
 
 Expected<ManifestEntry> parse_entry(const Json& json, std::string_view where) {
   const auto text = [&](std::string_view key) {
@@ -78,7 +79,7 @@ Expected<std::vector<std::int64_t>> ManifestEntry::numbers(std::string_view key)
 
 Expected<std::vector<ManifestEntry>> read_manifest(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / manifest_name;
-  auto file = MappedFile::open(path);
+  auto file = MappedFile::open(path, most_manifest_bytes);
   if (!file) return tl::unexpected(file.error());
   auto json = parse_json(file->text(), path.string());
   if (!json) return tl::unexpected(json.error());

@@ -18,7 +18,7 @@ class Case:
     error: str  # a pattern that standard error has to hold
     arguments: tuple = RUN
     exit_code: int = 1
-    stdin: bytes = b""
+    stdin: object = b""  # bytes, or the name of a file
     later: object = None  # called with the folder once the program writes
     own_model: bool = True  # give --model
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shards and indexes that are cut, contradict themselves, or are not the config's."""
+import os
 import struct
 
 from damaged_cases import INDEX, OTHER, SHARD, Case, both, bytes_changed, json_file, replace, shard, without
@@ -60,6 +61,46 @@ def twice(header, _):
     return (text[:-1] + f', "{NORM}": ' + json.dumps(header[NORM]) + "}").encode()
 
 
+def with_scale(name):
+    """One byte more, a scale beside a weight that has none."""
+
+    def more(header, data):
+        header[name] = {"dtype": "F8_E8M0", "shape": [1, 1], "data_offsets": [len(data), len(data) + 1]}
+        return header, data + b"\x80"
+
+    return both(shard(more), in_index(**{name: SHARD}))
+
+
+def no_number(suffix):
+    """Every tensor whose name ends so."""
+
+    def change(header, data):
+        data = bytearray(data)
+        for name, tensor in header.items():
+            if name.endswith(suffix):
+                begin, end = tensor["data_offsets"]
+                data[begin:end] = b"\0\0\xc0\x7f" * ((end - begin) // 4)
+        return header, bytes(data)
+
+    return both(shard(change), shard(change, OTHER))
+
+
+def as_pipe(file):
+    def damage(folder):
+        (folder / file).unlink()
+        os.mkfifo(folder / file)
+
+    return damage
+
+
+def as_zeros(file):
+    def damage(folder):
+        (folder / file).unlink()
+        (folder / file).symlink_to("/dev/zero")
+
+    return damage
+
+
 def as_folder(folder):
     (folder / SHARD).unlink()
     (folder / SHARD).mkdir()
@@ -112,6 +153,14 @@ def cases():
     yield Case("places that overlap", shard(overlapping), S)
     yield Case("bytes that belong to nobody", shard(lambda h, d: (without(h, NORM), d)), S)
 
+    for suffix in ("gate.bias", "attn_sink", "hc_attn_fn", "hc_ffn_base", "hc_attn_scale"):
+        yield Case(f"{suffix} that is no number", no_number(suffix), rf"tensor \S+{suffix}: \[[0-9, ]+\] is nan, expected a finite number")
+    yield Case("scale beside a weight that is not quantized", with_scale("layers.2.attn.compressor.wkv.scale"),
+               r"layers\.2\.attn\.compressor\.wkv\.scale is a scale beside .*wkv\.weight, which is BF16")
+    for file in (SHARD, INDEX, "config.json", "tokenizer.json"):
+        yield Case(f"{file} that is a pipe", as_pipe(file), rf"{file} is a pipe, expected a regular file")
+        yield Case(f"{file} that never ends", as_zeros(file), rf"{file} is a device, expected a regular file")
+
     yield Case("tensor that is missing", renamed(NORM, "layers.0.attn_norm.weigth"), rf"missing: {NORM}")
     yield Case("router bias under another name", renamed("layers.3.ffn.gate.bias", "layers.3.ffn.gate.e_score_correction_bias"),
                r"missing: layers\.3\.ffn\.gate\.bias")
@@ -122,7 +171,7 @@ def cases():
     yield Case("tensor of another shape", shard(lambda h, _: h["layers.0.attn.wq_a.weight"].update(shape=[128, 64])),
                r"layers\.0\.attn\.wq_a\.weight.*shape")
     yield Case("tensor of another rank", shard(lambda h, _: h[NORM].update(shape=[1, 128])), NORM)
-    yield Case("norm of a type that no norm has", entry(NORM, dtype="F16"), NORM)
+    yield Case("norm of a type that no norm has", entry(NORM, dtype="I16"), f"{NORM} is I16, expected BF16 or F16 or F32")
     yield Case("fp8 weight that says it is bytes of another kind", entry("layers.0.attn.wq_a.weight", dtype="I8"),
                r"layers\.0\.attn\.wq_a\.weight")
 
@@ -133,7 +182,7 @@ def cases():
     yield Case("index that is a list", lambda f: replace(f / INDEX, "[]"), I)
     yield Case("index without weight_map", index(lambda i: i.pop("weight_map") and None), "weight_map")
     yield Case("index whose weight_map is a list", index(lambda i: i.update(weight_map=[])), "weight_map")
-    yield Case("index whose weight_map is empty", index(lambda i: i.update(weight_map={})), "missing: embed")
+    yield Case("index whose weight_map is empty", index(lambda i: i.update(weight_map={})), "weight_map.*names a tensor")
     yield Case("index with a number for a shard", in_index(**{NORM: 1}), NORM)
     yield Case("index that leaves the folder", in_index(**{NORM: "../other.safetensors"}), "other")
     yield Case("index with a path from the root", in_index(**{NORM: "/etc/passwd"}), "passwd")

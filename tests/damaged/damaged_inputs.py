@@ -28,7 +28,13 @@ def copy_of(model, folder):
 
 
 def answer(command, stdin, while_running):
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    given = subprocess.PIPE
+    if isinstance(stdin, str):
+        with open(stdin, "rb") as file:
+            given, stdin = os.dup(file.fileno()), None
+    process = subprocess.Popen(command, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if given != subprocess.PIPE:
+        os.close(given)
     if while_running:
         process.stdin.close()
         process.stdin = None

@@ -15,9 +15,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
+#include "base/seeded_hash.h"
 #include "tokenizer/chat/completion.h"
 
 namespace cachalot {
@@ -116,7 +116,7 @@ class CompletionStream {
 
   // The call being read.
   std::string name_, members_, key_;
-  std::unordered_set<std::string> keys_;
+  HashSet<std::string> keys_;
   bool after_parameter_ = false;          // whether >\n should come before the next tag
   std::optional<std::size_t> key_start_;  // in buffer_; its end where the tag has no key
   bool value_is_string_ = false;
