@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The list of planted faults fits the source: each text to replace occurs once in its file, each named test exists, and
-the table of docs/PLANTED_FAULTS.md is the list's. Plants nothing: tools/plant_faults.py does. Usage: check_planted_faults.py ROOT
+"""The lists of planted faults fit the source: each text to replace occurs once in its file, each named test exists, and
+the table of docs/PLANTED_FAULTS.md is the list's. Plants nothing: tools/plant_faults.py and judge_faults.py do.
+Usage: check_planted_faults.py ROOT
 """
 import pathlib
 import sys
 
+import judge_faults
 from plant_faults import LIST, PAGE, known_tests, page_with_table, read_list
 
 
@@ -29,6 +31,10 @@ def problems(root):
         for test in fault["tests"]:
             if test not in known:
                 yield f"{where}: no *_test.cpp has the test {test}"
+    try:
+        judge_faults.planted_files(root, judge_faults.read_list(root))
+    except ValueError as error:
+        yield f"{root / judge_faults.LIST}: {error}"
     page = (root / PAGE).read_text()
     if page_with_table(page, faults) != page:
         yield f"{root / PAGE}: its table is not that of the list: run tools/plant_faults.py --markdown"
