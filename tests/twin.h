@@ -54,8 +54,8 @@ class Twin : public Observer {
       const PackedRows ring = sequence.ring(layer);
       for (std::int64_t slot = 0; slot < ring.rows; ++slot) {
         const std::string place = fmt::format("layers.{}.ring slot {} after step {}", layer, slot, step_);
-        const std::int64_t bytes = code_bytes(ring.format, ring.width);
-        numbers_[place].assign(ring.codes + slot * bytes, ring.codes + (slot + 1) * bytes);
+        const std::uint8_t* codes = ring.codes + slot * code_step(ring.format, ring.width, ring.layout);
+        numbers_[place].assign(codes, codes + code_bytes(ring.format, ring.width));
         if (first_ != nullptr && numbers_[place] != first_->numbers_.at(place)) ring_flips_.push_back(place);
       }
     }

@@ -26,9 +26,6 @@ template <int N, bool writable>
 std::int64_t bytes(BasicValues<N, writable> v) {
   return v.size() * bytes_of(v.type());
 }
-inline std::int64_t row_bytes(RowFormat format, std::int64_t width) {
-  return code_bytes(format, width) + scale_bytes(format, width);
-}
 // Codes and scales.
 inline std::int64_t bytes(const Weight& w) {
   switch (w.format) {

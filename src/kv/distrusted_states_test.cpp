@@ -45,8 +45,8 @@ class DistrustedStates : public testing::Test {
 TEST_F(DistrustedStates, AStateWithWhatIsNoNumberIsAMissAndNamed) {
   PrefixStore s = store();
   const std::vector<std::byte> good = bytes_of(at(60));
-  const std::size_t ring = 20 * 32;  // codes of the ring come first, then their scales
-  for (const auto& [place, byte] : {std::pair<std::size_t, int>(0, 0x7F), {31, 0xFF}, {ring, 0xFF}, {ring, 247}}) {
+  const std::size_t scale = 32;  // of a ring's first record, behind its codes
+  for (const auto& [place, byte] : {std::pair<std::size_t, int>(0, 0x7F), {31, 0xFF}, {scale, 0xFF}, {scale, 247}}) {
     SCOPED_TRACE(place);
     told_.clear();
     std::vector<std::byte> forged = good;

@@ -28,8 +28,8 @@ RowSlot PagedStore::slot(std::int64_t row) {
   }
   std::uint8_t* page = pages_[index].get();
   const std::int64_t in_page = row % page_rows_;
-  return {page + in_page * code_bytes(format_, width_),
-          page + page_rows_ * code_bytes(format_, width_) + in_page * scale_bytes(format_, width_)};
+  return {page + in_page * code_step(format_, width_, layout_),
+          page + scales_at(format_, width_, layout_, page_rows_) + in_page * scale_step(format_, width_, layout_)};
 }
 
 void PagedStore::shrink(std::int64_t rows) {

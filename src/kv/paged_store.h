@@ -14,8 +14,8 @@ namespace cachalot {
 
 class PagedStore {
  public:
-  PagedStore(RowFormat format, std::int64_t width, std::int64_t page_rows)
-      : format_(format), width_(width), page_rows_(page_rows) {}
+  PagedStore(RowFormat format, RowLayout layout, std::int64_t width, std::int64_t page_rows)
+      : format_(format), layout_(layout), width_(width), page_rows_(page_rows) {}
 
   PagedStore(PagedStore&&) = default;
   PagedStore& operator=(PagedStore&&) = default;
@@ -28,13 +28,13 @@ class PagedStore {
 
   // The first `rows` rows, each written before.
   PagedRows view(std::int64_t rows) const {
-    return {format_, width_, rows, page_rows_, {table_.data(), table_.size()}};
+    return {format_, width_, rows, page_rows_, {table_.data(), table_.size()}, layout_};
   }
 
   // Gives back the pages that hold none of the first `rows` rows.
   void shrink(std::int64_t rows);
 
-  std::int64_t page_bytes() const { return page_rows_ * (code_bytes(format_, width_) + scale_bytes(format_, width_)); }
+  std::int64_t page_bytes() const { return page_rows_ * row_bytes(format_, width_); }
   std::int64_t bytes() const { return static_cast<std::int64_t>(pages_.size()) * page_bytes(); }
 
   std::int64_t page_rows() const { return page_rows_; }
@@ -50,6 +50,7 @@ class PagedStore {
   using Page = std::shared_ptr<std::uint8_t[]>;
 
   RowFormat format_;
+  RowLayout layout_;
   std::int64_t width_;
   std::int64_t page_rows_;
   std::vector<Page> pages_;

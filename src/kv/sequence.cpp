@@ -16,8 +16,8 @@ Sequence::Sequence(const StateShape& shape)
   for (const SourceShape& s : shape.sources) {
     const std::int64_t page_groups = shape.page_tokens / s.ratio;
     const std::int64_t inputs = s.ratio > 1 ? (s.ratio + shape.slack) * 2 * shape.head_dim : 0;
-    sources_.push_back({PagedStore(compressed_format, shape.head_dim, page_groups),
-                        PagedStore(index_key_format, shape.index_head_dim, page_groups),
+    sources_.push_back({PagedStore(compressed_format, compressed_layout, shape.head_dim, page_groups),
+                        PagedStore(index_key_format, index_key_layout, shape.index_head_dim, page_groups),
                         std::vector<float>(static_cast<std::size_t>(inputs))});
   }
 }

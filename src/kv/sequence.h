@@ -40,7 +40,9 @@ struct StateNumbers {
 class Sequence {
  public:
   static constexpr RowFormat compressed_format = RowFormat::e2m1_e4m3_16;
+  static constexpr RowLayout compressed_layout = RowLayout::records;
   static constexpr RowFormat index_key_format = RowFormat::e2m1_e8m0_32;
+  static constexpr RowLayout index_key_layout = RowLayout::planes;
 
   explicit Sequence(const StateShape& shape);
   Sequence(Sequence&&) = default;

@@ -26,7 +26,7 @@ void replay(Sequence& s, std::int64_t rows, std::int64_t global_only) {
 
 std::int64_t position_in(const Sequence& s, std::int64_t ring, std::int64_t position) {
   const PackedRows rows = s.ring(ring);
-  return rows.codes[position % rows.rows * 32];
+  return rows.codes[position % rows.rows * 33];
 }
 
 TEST(SequenceReplay, TheTailIsInItsPlaceAndNothingElseIsWritten) {

@@ -11,8 +11,8 @@ namespace {
 void expect_position_everywhere(const Sequence& s, std::int64_t position) {
   const PackedRows ring = s.ring(0);
   const std::int64_t slot = position % ring.rows;
-  EXPECT_EQ(ring.codes[slot * 32], position);
-  EXPECT_EQ(ring.scales[slot], position);
+  EXPECT_EQ(ring.codes[slot * 33], position);
+  EXPECT_EQ(ring.scales[slot * 33], position);
   EXPECT_EQ(s.group_kv(0, position)[31], static_cast<float>(position));
   EXPECT_EQ(s.group_score(0, position)[0], -static_cast<float>(position));
   EXPECT_EQ(s.token_class(position), position);
@@ -51,7 +51,7 @@ TEST(Sequence, TruncationTakesBackUpToTheSlackAndNoMore) {
   EXPECT_EQ(s.length(), 40);
   ASSERT_TRUE(s.truncate(24));
   EXPECT_EQ(s.length(), 24);
-  EXPECT_EQ(s.ring(0).codes[20 % 20 * 32], 20);                             // the whole window is still there,
+  EXPECT_EQ(s.ring(0).codes[20 % 20 * 33], 20);                             // the whole window is still there,
   for (std::int64_t p = 21; p < 24; ++p) expect_position_everywhere(s, p);  // and what an n-gram or an open group reads
   // What was taken back is gone for good: the slack is not counted anew.
   advance(s, 1);
@@ -82,9 +82,9 @@ TEST(Sequence, GroupsAreWrittenPastTheCommittedOnesAndReadByNumber) {
   }
   const PagedRows rows = s.compressed(1, 300);
   for (std::int64_t g = 0; g < 300; ++g) {
-    const std::uint8_t* page = rows.pages[static_cast<std::size_t>(g / rows.page_rows)];
-    EXPECT_EQ(page[g % rows.page_rows * 16 + 15], static_cast<std::uint8_t>(g));
-    EXPECT_EQ(page[rows.page_rows * 16 + g % rows.page_rows * 2], static_cast<std::uint8_t>(g / 2));
+    const std::uint8_t* record = rows.pages[static_cast<std::size_t>(g / rows.page_rows)] + g % rows.page_rows * 18;
+    EXPECT_EQ(record[15], static_cast<std::uint8_t>(g));
+    EXPECT_EQ(record[16], static_cast<std::uint8_t>(g / 2));
   }
 }
 
@@ -105,13 +105,13 @@ TEST(Sequence, AShareRemembersTheSameAndGoesItsOwnWay) {
   EXPECT_EQ(yours.length(), 39);
   for (std::int64_t back = 1; back <= 18; ++back) expect_position_everywhere(yours, 39 - back);
   for (std::int64_t back = 1; back <= 19; ++back) expect_position_everywhere(mine, 70 - back);
-  EXPECT_EQ(mine.compressed(1, 41).pages[0][39 * 16], 39);
-  EXPECT_EQ(yours.compressed(1, 40).pages[0][39 * 16], 99);
-  EXPECT_EQ(yours.compressed(1, 40).pages[0][38 * 16], 38);
+  EXPECT_EQ(mine.compressed(1, 41).pages[0][39 * 18], 39);
+  EXPECT_EQ(yours.compressed(1, 40).pages[0][39 * 18], 99);
+  EXPECT_EQ(yours.compressed(1, 40).pages[0][38 * 18], 38);
 }
 
 TEST(PagedStore, ASharedPageIsCopiedBeforeItIsWritten) {
-  PagedStore mine(RowFormat::e2m1_e8m0_32, 32, 4);
+  PagedStore mine(RowFormat::e2m1_e8m0_32, RowLayout::planes, 32, 4);
   for (std::int64_t r = 0; r < 6; ++r) *mine.slot(r).codes = static_cast<std::uint8_t>(r);
   PagedStore yours = mine.share();
   *yours.slot(5).codes = 99;
@@ -124,7 +124,7 @@ TEST(PagedStore, ASharedPageIsCopiedBeforeItIsWritten) {
 }
 
 TEST(PagedStore, ShrinkingGivesBackWholePagesOnly) {
-  PagedStore s(RowFormat::e2m1_e4m3_16, 16, 4);
+  PagedStore s(RowFormat::e2m1_e4m3_16, RowLayout::records, 16, 4);
   for (std::int64_t r = 0; r < 9; ++r) s.slot(r);
   s.shrink(5);
   EXPECT_EQ(s.bytes(), 2 * s.page_bytes());

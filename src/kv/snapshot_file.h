@@ -39,7 +39,7 @@ struct SnapshotHeader {
 };
 
 // Raised with the layout, and whenever a change of ours changes a bit of what a sequence holds.
-inline constexpr std::uint32_t snapshot_version = 1;
+inline constexpr std::uint32_t snapshot_version = 2;
 
 std::int64_t snapshot_bytes(const SnapshotHeader& header, const Sequence& sequence);
 

@@ -128,7 +128,7 @@ TEST(SnapshotFile, EachFaultIsNamed) {
   EXPECT_NE(error("").message.find("it is cut short"), std::string::npos);
   EXPECT_NE(error(changed(0)).message.find("it is no snapshot"), std::string::npos);
   EXPECT_EQ(error(changed(0)).code, Errc::format);
-  EXPECT_EQ(error(changed(8)).message, "it has version 2 of the format, this program reads version 1");
+  EXPECT_EQ(error(changed(8)).message, "it has version 3 of the format, this program reads version 2");
   EXPECT_EQ(error(changed(8)).code, Errc::range);
   EXPECT_NE(error(changed(15)).message.find("header of"), std::string::npos);
   EXPECT_NE(error(changed(20)).message.find("its header has another checksum"), std::string::npos);

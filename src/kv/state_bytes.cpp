@@ -7,13 +7,6 @@
 #include "kv/sequence.h"
 
 namespace cachalot {
-namespace {
-
-std::int64_t row_bytes(RowFormat format, std::int64_t width) {
-  return code_bytes(format, width) + scale_bytes(format, width);
-}
-
-}  // namespace
 
 StateBytes state_bytes(const StateShape& shape, std::int64_t positions) {
   StateBytes bytes;

@@ -29,14 +29,21 @@ bool hold_numbers(RowFormat format, std::span<const std::uint8_t> codes, std::sp
   }
 }
 
-bool hold_numbers(const PagedRows& rows) {
+// The first `n` of them.
+bool hold_numbers(const PackedRows& rows, std::int64_t n) {
   const auto codes = static_cast<std::size_t>(code_bytes(rows.format, rows.width));
   const auto scales = static_cast<std::size_t>(scale_bytes(rows.format, rows.width));
+  for (std::int64_t r = 0; r < n; ++r) {
+    const std::uint8_t* code = rows.codes + r * code_step(rows.format, rows.width, rows.layout);
+    const std::uint8_t* scale = rows.scales + r * scale_step(rows.format, rows.width, rows.layout);
+    if (!hold_numbers(rows.format, {code, codes}, {scale, scales})) return false;
+  }
+  return true;
+}
+
+bool hold_numbers(const PagedRows& rows) {
   for (std::int64_t first = 0; first < rows.rows; first += rows.page_rows) {
-    const std::uint8_t* page = rows.pages[static_cast<std::size_t>(first / rows.page_rows)];
-    const auto n = static_cast<std::size_t>(std::min(rows.page_rows, rows.rows - first));
-    const std::uint8_t* behind_codes = page + static_cast<std::size_t>(rows.page_rows) * codes;
-    if (!hold_numbers(rows.format, {page, n * codes}, {behind_codes, n * scales})) return false;
+    if (!hold_numbers(rows.page(first / rows.page_rows), std::min(rows.page_rows, rows.rows - first))) return false;
   }
   return true;
 }
@@ -47,11 +54,7 @@ bool holds_numbers(const Sequence& sequence) {
   const StateShape& shape = sequence.shape();
   for (std::int64_t r = 0; r < shape.rings; ++r) {
     const PackedRows ring = sequence.ring(r);
-    const auto n = static_cast<std::size_t>(ring.rows);
-    if (!hold_numbers(ring.format, {ring.codes, n * static_cast<std::size_t>(code_bytes(ring.format, ring.width))},
-                      {ring.scales, n * static_cast<std::size_t>(scale_bytes(ring.format, ring.width))})) {
-      return false;
-    }
+    if (!hold_numbers(ring, ring.rows)) return false;
   }
   for (std::int64_t s = 0; s < std::ssize(shape.sources); ++s) {
     const std::int64_t ratio = shape.sources[static_cast<std::size_t>(s)].ratio, length = sequence.length();

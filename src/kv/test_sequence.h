@@ -27,22 +27,18 @@ inline StateShape small_shape() {
 // What a step over `rows` positions leaves: every number says which position it is of.
 struct Leftovers {
   Leftovers(std::int64_t first, std::int64_t rows)
-      : codes(static_cast<std::size_t>(rows * 32)),
-        scales(static_cast<std::size_t>(rows)),
-        kv(codes.size()),
-        score(codes.size()) {
+      : records(static_cast<std::size_t>(rows * 33)), kv(static_cast<std::size_t>(rows * 32)), score(kv.size()) {
     for (std::int64_t r = 0; r < rows; ++r) {
       const auto p = static_cast<std::uint8_t>((first + r) % 120);  // a number also as a code and as a scale
       for (std::int64_t i = 0; i < 32; ++i) {
-        codes[static_cast<std::size_t>(32 * r + i)] = p;
         kv[static_cast<std::size_t>(32 * r + i)] = static_cast<float>(p);
         score[static_cast<std::size_t>(32 * r + i)] = -static_cast<float>(p);
       }
-      scales[static_cast<std::size_t>(r)] = p;
+      std::fill_n(records.begin() + 33 * r, 33, p);
       token_class.push_back(p);
       dead.push_back(p % 2);
     }
-    window = {{WindowRing::format, 32, rows, codes.data(), scales.data()}};
+    window = {packed_rows(WindowRing::format, 32, rows, records.data(), WindowRing::layout)};
     group_kv = {kv.data(), nullptr};
     group_score = {score.data(), nullptr};
   }
@@ -50,7 +46,7 @@ struct Leftovers {
     return {static_cast<std::int64_t>(token_class.size()), window, group_kv, group_score, token_class, dead, -1};
   }
 
-  std::vector<std::uint8_t> codes, scales, dead;
+  std::vector<std::uint8_t> records, dead;
   std::vector<float> kv, score;
   std::vector<std::int32_t> token_class;
   std::vector<PackedRows> window;

@@ -7,14 +7,11 @@
 namespace cachalot {
 
 void WindowRing::write(std::int64_t first, const PackedRows& own) {
-  check(own.format == format && own.width == head_dim_, "a ring takes rows of its own format and width");
-  const std::int64_t codes = code_bytes(format, head_dim_);
-  const std::int64_t scales = scale_bytes(format, head_dim_);
+  check(own.format == format && own.width == head_dim_ && own.layout == layout, "a ring takes rows such as its own");
+  const std::int64_t bytes = row_bytes(format, head_dim_);
   for (std::int64_t row = std::max<std::int64_t>(0, own.rows - slots_); row < own.rows; ++row) {
     const std::int64_t slot = (first + row) % slots_;
-    std::memcpy(bytes_.data() + slot * codes, own.codes + row * codes, static_cast<std::size_t>(codes));
-    std::memcpy(bytes_.data() + scales_at() + slot * scales, own.scales + row * scales,
-                static_cast<std::size_t>(scales));
+    std::memcpy(bytes_.data() + slot * bytes, own.codes + row * bytes, static_cast<std::size_t>(bytes));
   }
 }
 

@@ -13,13 +13,12 @@ namespace cachalot {
 class WindowRing {
  public:
   static constexpr RowFormat format = RowFormat::e4m3_e8m0_32;
+  static constexpr RowLayout layout = RowLayout::records;
 
   WindowRing(std::int64_t slots, std::int64_t head_dim)
-      : slots_(slots),
-        head_dim_(head_dim),
-        bytes_(static_cast<std::size_t>(slots * (code_bytes(format, head_dim) + scale_bytes(format, head_dim)))) {}
+      : slots_(slots), head_dim_(head_dim), bytes_(static_cast<std::size_t>(slots * row_bytes(format, head_dim))) {}
 
-  PackedRows view() const { return {format, head_dim_, slots_, bytes_.data(), bytes_.data() + scales_at()}; }
+  PackedRows view() const { return packed_rows(format, head_dim_, slots_, bytes_.data(), layout); }
 
   // Copies the newest rows of `own`, whose row 0 is position `first`; older ones than the ring holds are skipped.
   void write(std::int64_t first, const PackedRows& own);
@@ -29,11 +28,9 @@ class WindowRing {
   std::span<std::uint8_t> packed() { return bytes_; }
 
  private:
-  std::int64_t scales_at() const { return slots_ * code_bytes(format, head_dim_); }
-
   std::int64_t slots_;
   std::int64_t head_dim_;
-  std::vector<std::uint8_t> bytes_;  // all codes, then all scales
+  std::vector<std::uint8_t> bytes_;
 };
 
 }  // namespace cachalot

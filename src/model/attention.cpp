@@ -49,7 +49,10 @@ void Pass::window_kv(std::int64_t layer, const AttentionWeights& weights, ConstV
   rope(layer, kv.reshape<3>({rows_, 1, c_.head_dim}), position_);
   WindowRows& kept = window_[static_cast<std::size_t>(layer)];
   std::vector<RowSlot> to;
-  for (std::int64_t r = 0; r < rows_; ++r) to.push_back({kept.codes[r].data(), kept.scales[r].data()});
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    std::uint8_t* record = kept.records[r].data();
+    to.push_back({record, record + code_bytes(WindowRing::format, c_.head_dim)});
+  }
   ops().encode_rows(context_, {kv, WindowRing::format, to});
   kept.ran = true;
 }

@@ -30,10 +30,9 @@ Pass::Pass(const Model& model, Context& context, std::vector<SequenceRows> seque
     }
     published_.push_back(sequences_[s].sequence->published_source());
   }
-  constexpr RowFormat format = WindowRing::format;
   for (std::int64_t l = 0; l < shape.rings; ++l) {
-    window_.push_back({arena.take<std::uint8_t, 2>({rows_, code_bytes(format, shape.head_dim)}),
-                       arena.take<std::uint8_t, 2>({rows_, scale_bytes(format, shape.head_dim)}), false});
+    window_.push_back(
+        {arena.take<std::uint8_t, 2>({rows_, cachalot::row_bytes(WindowRing::format, shape.head_dim)}), false});
   }
   for (const SourceShape& s : shape.sources) {
     const std::int64_t kept = s.ratio > 1 ? rows_ : 0;
@@ -234,7 +233,7 @@ void Pass::commit(std::span<const std::int32_t> token_class, std::span<const std
 
 PackedRows Pass::own_rows(std::int64_t layer, const SequenceRows& s) const {
   const WindowRows& w = window_[static_cast<std::size_t>(layer)];
-  return {WindowRing::format, c_.head_dim, s.count, w.codes[s.first].data(), w.scales[s.first].data()};
+  return packed_rows(WindowRing::format, c_.head_dim, s.count, w.records[s.first].data(), WindowRing::layout);
 }
 
 void Pass::show_flat(std::int64_t layer, std::string_view name, std::int64_t first_row, Values<2> v) {

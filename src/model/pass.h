@@ -92,8 +92,7 @@ class Pass {
  private:
   // The rows' window KV in one layer, packed as a ring keeps it.
   struct WindowRows {
-    View<std::uint8_t, 2> codes;
-    View<std::uint8_t, 2> scales;
+    View<std::uint8_t, 2> records;  // [rows, bytes of a row]
     bool ran;
   };
   // What a KV source's compressor got from this pass, kept for the commit.

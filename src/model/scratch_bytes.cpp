@@ -91,8 +91,7 @@ class Walk {
     take(rows_);
     const StateShape shape = state_shape_of(c_);
     for (std::int64_t ring = 0; ring < shape.rings; ++ring) {
-      take(rows_ * code_bytes(WindowRing::format, c_.head_dim));
-      take(rows_ * scale_bytes(WindowRing::format, c_.head_dim));
+      take(rows_ * row_bytes(WindowRing::format, c_.head_dim));
     }
     for (const SourceShape& source : shape.sources) {
       for (int i = 0; source.ratio > 1 && i < 2; ++i) take(rows_ * c_.head_dim * f32);

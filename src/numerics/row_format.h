@@ -31,7 +31,7 @@ constexpr std::int64_t group_size(RowFormat f) {
   return 1;
 }
 
-// Bytes of a row's codes, and of its scales, which stand in a plane of their own.
+// Bytes of a row's codes, and of its scales.
 constexpr std::int64_t code_bytes(RowFormat f, std::int64_t width) {
   switch (f) {
     case RowFormat::f32:
@@ -48,6 +48,10 @@ constexpr std::int64_t code_bytes(RowFormat f, std::int64_t width) {
 }
 constexpr std::int64_t scale_bytes(RowFormat f, std::int64_t width) {
   return f == RowFormat::f32 || f == RowFormat::bf16 ? 0 : width / group_size(f);
+}
+
+constexpr std::int64_t row_bytes(RowFormat f, std::int64_t width) {
+  return code_bytes(f, width) + scale_bytes(f, width);
 }
 
 const char* name(RowFormat f);

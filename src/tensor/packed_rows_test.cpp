@@ -47,7 +47,23 @@ TEST(PackedRows, EachRowHasItsOwnCodesAndScales) {
   }
 }
 
-// The last page is not full; pages lie in no order, and a page's codes come before its scales.
+TEST(PackedRows, ARecordHasARowsCodesThenItsScales) {
+  for (const RowFormat f : every_format) {
+    std::vector<std::uint8_t> records(static_cast<std::size_t>(5 * row_bytes(f, width)));
+    for (int r = 0; r < 5; ++r) {
+      std::uint8_t* at = records.data() + r * row_bytes(f, width);
+      encode_row(f, row_of(r), at, at + code_bytes(f, width));
+    }
+    const PackedRows rows = packed_rows(f, width, 5, records.data(), RowLayout::records);
+    for (int r = 0; r < 5; ++r) {
+      std::vector<float> got(width);
+      rows.decode(r, got);
+      EXPECT_EQ(got, round_trip(f, row_of(r))) << name(f) << " row " << r;
+    }
+  }
+}
+
+// The last page is not full; pages lie in no order, and where they are planes, a page's codes come before its scales.
 TEST(PagedRows, RowsAreFoundInTheirPage) {
   for (const RowFormat f : every_format) {
     for (const std::int64_t page_rows : {1, 2, 3, 7, 16}) {

@@ -26,14 +26,12 @@ struct PackedRow {
 };
 HWY_INLINE PackedRow packed_row(const PackedRows& r, std::int64_t row) {
   check(row >= 0 && row < r.rows, "a packed row that exists");
-  return {r.codes + row * code_bytes(r.format, r.width), r.scales + row * scale_bytes(r.format, r.width)};
+  return {r.codes + row * code_step(r.format, r.width, r.layout),
+          r.scales + row * scale_step(r.format, r.width, r.layout)};
 }
 HWY_INLINE PackedRow packed_row(const PagedRows& r, std::int64_t row) {
   check(row >= 0 && row < r.rows, "a paged row that exists");
-  const std::uint8_t* page = r.pages[static_cast<std::size_t>(row / r.page_rows)];
-  const std::int64_t in_page = row % r.page_rows;
-  const std::int64_t step = code_bytes(r.format, r.width);
-  return {page + in_page * step, page + r.page_rows * step + in_page * scale_bytes(r.format, r.width)};
+  return packed_row(r.page(row / r.page_rows), row % r.page_rows);
 }
 
 // The row's values as f32, zeros behind them up to `padded`. Exactly decode_row's.
