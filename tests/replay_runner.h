@@ -175,7 +175,8 @@ struct ShortWindowed {
 inline ::testing::AssertionResult same_global_state(const Sequence& a, const Sequence& b) {
   const StateShape& shape = a.shape();
   if (a.length() != b.length()) return ::testing::AssertionFailure() << a.length() << " and " << b.length();
-  const auto same_rows = [](const PagedRows& x, const PagedRows& y) {
+  const auto same_rows = [](const HostRows& of_x, const HostRows& of_y) {
+    const PackedRows &x = of_x.rows, &y = of_y.rows;
     std::vector<float> from(static_cast<std::size_t>(x.width)), to(from.size());
     for (std::int64_t r = 0; r < x.rows; ++r) {
       x.decode(r, from);
@@ -191,9 +192,7 @@ inline ::testing::AssertionResult same_global_state(const Sequence& a, const Seq
     if (const auto r = same_rows(a.index_keys(s, groups), b.index_keys(s, groups)); r >= 0)
       return ::testing::AssertionFailure() << "index key " << r << " of source " << s;
     for (std::int64_t p = groups * ratio; ratio > 1 && p < a.length(); ++p) {
-      const auto bytes = static_cast<std::size_t>(shape.head_dim) * sizeof(float);
-      if (std::memcmp(a.group_kv(s, p), b.group_kv(s, p), bytes) != 0 ||
-          std::memcmp(a.group_score(s, p), b.group_score(s, p), bytes) != 0)
+      if (!same_bits(a.inputs(s, p), b.inputs(s, p)))
         return ::testing::AssertionFailure() << "compressor input " << p << " of source " << s;
     }
   }

@@ -260,7 +260,7 @@ TEST(Replay, RowsInTheWrongPlaceAreRefused) {
       << "of another sequence they may follow";
 }
 
-TEST(Replay, TakesNoMoreScratchThanAnExactStep) {
+TEST(Replay, TakesNoMoreScratchThanAnExactStepAndItsTables) {
   for (const std::int64_t tail : {0, 1, 40, 63}) {
     for (const bool drafts : {false, true}) {
       const Model model = load_mini_a({.backend = &cpu_backend(), .drafts = drafts});
@@ -268,8 +268,8 @@ TEST(Replay, TakesNoMoreScratchThanAnExactStep) {
       for (Row& row : text.rows) row.wants_logits = false;
       Replayer replayed(model, {text}, 2);
       replayed.run(64, 64);
-      const std::int64_t foreseen =
-          scratch_bytes(model.config(), {.rows = 64, .positions = 64, .logits = 0, .threads = 2, .drafts = drafts});
+      const std::int64_t foreseen = scratch_bytes(
+          model.config(), {.rows = 64, .positions = 64, .logits = 0, .threads = 2, .drafts = drafts, .drops = true});
       EXPECT_LE(replayed.context().scratch.peak_bytes(), foreseen) << tail;
     }
   }

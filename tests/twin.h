@@ -51,11 +51,11 @@ class Twin : public Observer {
   // To be told after every step: window KV never passes by, and one of its codes may flip.
   void end_step(const Sequence& sequence) {
     for (std::int64_t layer = 0; layer < sequence.shape().rings; ++layer) {
-      const PackedRows ring = sequence.ring(layer);
-      for (std::int64_t slot = 0; slot < ring.rows; ++slot) {
+      const HostRows ring = sequence.ring(layer);
+      for (std::int64_t slot = 0; slot < ring.rows.rows; ++slot) {
         const std::string place = fmt::format("layers.{}.ring slot {} after step {}", layer, slot, step_);
-        const std::uint8_t* codes = ring.codes + slot * code_step(ring.format, ring.width, ring.layout);
-        numbers_[place].assign(codes, codes + code_bytes(ring.format, ring.width));
+        const std::uint8_t* codes = ring.rows[slot].codes;
+        numbers_[place].assign(codes, codes + code_bytes(ring.rows.format, ring.rows.width));
         if (first_ != nullptr && numbers_[place] != first_->numbers_.at(place)) ring_flips_.push_back(place);
       }
     }

@@ -100,42 +100,53 @@ Weight Memory::weight(WeightFormat format, std::int64_t out, std::int64_t in) {
   return w;
 }
 
-PackedRows Memory::packed(RowFormat format, std::int64_t width, std::int64_t rows) {
-  const std::int64_t codes = rows * code_bytes(format, width);
-  const std::int64_t scales = rows * scale_bytes(format, width);
+PackedRows Memory::packed(RowFormat format, std::int64_t width, std::int64_t rows, RowLayout layout) {
+  auto* at = static_cast<std::uint8_t*>(arena_.take_bytes(rows * row_bytes(format, width)));
+  const PackedRowsOut to = packed_rows(format, width, rows, at, layout);
+  const std::int64_t stretches = layout == RowLayout::records ? rows : 1,
+                     each = rows / std::max<std::int64_t>(1, stretches);
+  for (std::int64_t i = 0; i < stretches && rows > 0; ++i) {
+    fill_codes(format, to[i].codes, each * code_bytes(format, width));
+    fill_scales(format, to[i].scales, each * scale_bytes(format, width));
+  }
+  return to;
+}
+
+PagedRows Memory::paged(RowFormat format, RowLayout layout, std::int64_t width, std::int64_t rows,
+                        std::int64_t page_rows) {
+  const std::int64_t pages = (rows + page_rows - 1) / page_rows, bytes = page_rows * row_bytes(format, width);
+  auto* at = static_cast<std::uint8_t*>(arena_.take_bytes(pages * bytes));
+  PackedRowsOut pool = packed_rows(format, width, page_rows, at, layout);
+  pool.rows = pages * page_rows;
+  pool.page_rows = page_rows;
+  pool.page_step = bytes;
+  const auto table = all<std::int32_t, 2>({1, pages}, 0);
+  for (std::int64_t p = 0; p < pages; ++p) {
+    table[0][p] = static_cast<std::int32_t>(p);
+    const std::int64_t stretches = layout == RowLayout::records ? page_rows : 1, each = page_rows / stretches;
+    for (std::int64_t i = 0; i < stretches; ++i) {
+      fill_codes(format, pool[p * page_rows + i].codes, each * code_bytes(format, width));
+      fill_scales(format, pool[p * page_rows + i].scales, each * scale_bytes(format, width));
+    }
+  }
+  return {pool, table, all<std::int64_t, 1>({1}, rows)};
+}
+
+PackedRowsOut Memory::packed_out(RowFormat format, std::int64_t width, std::int64_t rows) {
+  const std::int64_t codes = rows * code_bytes(format, width), scales = rows * scale_bytes(format, width);
   auto* code = static_cast<std::uint8_t*>(arena_.take_bytes(codes));
   auto* scale = static_cast<std::uint8_t*>(arena_.take_bytes(scales));
-  fill_codes(format, code, codes);
-  fill_scales(format, scale, scales);
+  // 0xFF is NaN as an e4m3 code and as a scale of either kind; two e2m1 codes may well be 0xFF.
+  if (format == RowFormat::e4m3_e8m0_32) outputs_.push_back({Kind::codes, code, codes});
+  outputs_.push_back({Kind::codes, scale, scales});
   return {format, width, rows, code, scale};
 }
 
-PagedRows Memory::paged(RowFormat format, std::int64_t width, std::int64_t rows, std::int64_t page_rows) {
-  const auto pages = list<const std::uint8_t*>((rows + page_rows - 1) / page_rows);
-  const std::int64_t codes = page_rows * code_bytes(format, width);
-  const std::int64_t scales = page_rows * scale_bytes(format, width);
-  for (const std::uint8_t*& page : pages) {
-    auto* to = static_cast<std::uint8_t*>(arena_.take_bytes(codes + scales));
-    fill_codes(format, to, codes);
-    fill_scales(format, to + codes, scales);
-    page = to;
-  }
-  return {format, width, rows, page_rows, pages};
-}
-
-std::span<RowSlot> Memory::packed_out(RowFormat format, std::int64_t width, std::int64_t rows) {
-  const std::int64_t codes = code_bytes(format, width);
-  const std::int64_t scales = scale_bytes(format, width);
-  auto* code = static_cast<std::uint8_t*>(arena_.take_bytes(rows * codes));
-  auto* scale = static_cast<std::uint8_t*>(arena_.take_bytes(rows * scales));
-  // 0xFF is NaN as an e4m3 code and as a scale of either kind; two e2m1 codes may well be 0xFF.
-  if (format == RowFormat::e4m3_e8m0_32) outputs_.push_back({Kind::codes, code, rows * codes});
-  outputs_.push_back({Kind::codes, scale, rows * scales});
-  const auto slots = list<RowSlot>(rows);
-  for (std::int64_t r = 0; r < rows; ++r) {
-    slots[static_cast<std::size_t>(r)] = {code + r * codes, scale + r * scales};
-  }
-  return slots;
+PackedRowsOut Memory::records_out(RowFormat format, std::int64_t width, std::int64_t rows) {
+  const std::int64_t bytes = rows * row_bytes(format, width);
+  auto* at = static_cast<std::uint8_t*>(arena_.take_bytes(bytes));
+  outputs_.push_back({Kind::codes, at, bytes});
+  return packed_rows(format, width, rows, at, RowLayout::records);
 }
 
 void Memory::poison(std::size_t first, std::size_t last) {

@@ -36,8 +36,9 @@ class Memory {
     return v;
   }
   Weight weight(WeightFormat format, std::int64_t out, std::int64_t in);
-  PackedRows packed(RowFormat format, std::int64_t width, std::int64_t rows);
-  PagedRows paged(RowFormat format, std::int64_t width, std::int64_t rows, std::int64_t page_rows);
+  PackedRows packed(RowFormat format, std::int64_t width, std::int64_t rows, RowLayout layout = RowLayout::planes);
+  // Of one sequence.
+  PagedRows paged(RowFormat format, RowLayout layout, std::int64_t width, std::int64_t rows, std::int64_t page_rows);
   template <class T>
   std::span<T> list(std::int64_t count, T value = {}) {
     const auto v = arena_.take<T, 1>({count}).span();
@@ -75,7 +76,8 @@ class Memory {
     outputs_.push_back({Kind::whole, v.data(), 4 * v.size()});
     return v;
   }
-  std::span<RowSlot> packed_out(RowFormat format, std::int64_t width, std::int64_t rows);
+  PackedRowsOut packed_out(RowFormat format, std::int64_t width, std::int64_t rows);
+  PackedRowsOut records_out(RowFormat format, std::int64_t width, std::int64_t rows);
   // What an operator both reads and writes: random numbers again before each run.
   template <int N>
   Values<N> bf16_in_place(std::array<std::int64_t, N> shape) {

@@ -14,6 +14,8 @@ std::span<const OperatorBench> operator_benches() {
        {"rope", rope_bench},
        {"lookup", lookup_bench},
        {"encode_rows", encode_rows_bench},
+       {"take_rows", take_rows_bench},
+       {"commit_rows", commit_rows_bench},
        {"argmax", argmax_bench},
        {"compressor", compressor_bench},
        {"indexer", indexer_bench},

@@ -17,6 +17,8 @@ void rms_norm_bench(Bench& bench);
 void rope_bench(Bench& bench);
 void lookup_bench(Bench& bench);
 void encode_rows_bench(Bench& bench);
+void take_rows_bench(Bench& bench);
+void commit_rows_bench(Bench& bench);
 void argmax_bench(Bench& bench);
 void compressor_bench(Bench& bench);
 void indexer_bench(Bench& bench);

@@ -86,7 +86,7 @@ Status open_prefix_places(const CacheFlags& flags, const Model& model, std::int6
   if (!key) return tl::unexpected(key.error());
   auto store = PrefixStore::open({.folder = flags.folder,
                                   .key = std::move(*key),
-                                  .shape = model.state_shape(),
+                                  .pools = model.state_pools(),
                                   .budget = parse_bytes(flags.budget).value_or(usual_budget),
                                   .tell = [&places](std::string_view line) { places.told.emplace_back(line); },
                                   .trusted = flags.trusted});

@@ -253,7 +253,7 @@ class StoredSnapshots : public testing::Test {
     PrefixCache cache(cache_options());
     auto store = PrefixStore::open({.folder = folder_,
                                     .key = *state_key(mini().model),
-                                    .shape = mini().model.state_shape(),
+                                    .pools = mini().model.state_pools(),
                                     .tell = [this](std::string_view line) { told_.emplace_back(line); }});
     EXPECT_TRUE(store);
     return run_with({&cache, &*store}, prompt, options, events);
@@ -303,9 +303,10 @@ TEST_F(StoredSnapshots, AStateThatNoModelLeavesIsAMissOnceItShowsAndChangesNoBit
   honest.each_part([&](std::span<const std::byte> part) { parts.emplace_back(part.begin(), part.end()); });
   for (std::int64_t ring = 0; ring < shape.rings; ++ring) {
     auto& bytes = parts[static_cast<std::size_t>(ring)];
-    const auto codes = bytes.begin() + shape.ring_slots() * shape.head_dim;
-    std::fill(bytes.begin(), codes, std::byte{0x7E});
-    std::fill(codes, bytes.end(), std::byte{246});
+    const std::int64_t record = row_bytes(window_format, shape.head_dim);
+    for (std::int64_t i = 0; i < std::ssize(bytes); ++i) {
+      bytes[static_cast<std::size_t>(i)] = i % record < shape.head_dim ? std::byte{0x7E} : std::byte{246};
+    }
   }
   std::size_t next = 0;
   const auto forged = Sequence::restore(shape, header.numbers, [&](std::span<std::byte> part) {

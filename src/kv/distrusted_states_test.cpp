@@ -29,7 +29,7 @@ class DistrustedStates : public testing::Test {
   PrefixStoreOptions options() {
     return {.folder = folder_,
             .key = {"whale", "f1", "cpu"},
-            .shape = small_shape(),
+            .pools = small_shape(),
             .tell = [this](std::string_view line) { told_.emplace_back(line); }};
   }
   PrefixStore store() { return std::move(*PrefixStore::open(options())); }

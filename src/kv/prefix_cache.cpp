@@ -150,7 +150,7 @@ void PrefixCache::make_room() {
 void PrefixCache::count(const Entry& entry, std::int64_t sign) {
   stats_.entries += sign;
   stats_.bytes += sign * own_bytes(entry.length(), entry.sequence);
-  entry.sequence.each_page([&](const void* page, std::int64_t bytes) {
+  entry.sequence.each_page([&](std::uint64_t page, std::int64_t bytes) {
     const std::int64_t holders = page_holders_[page] += sign;
     if (holders == (sign > 0 ? 1 : 0)) stats_.bytes += sign * bytes;
     if (holders == 0) page_holders_.erase(page);

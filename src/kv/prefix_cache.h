@@ -113,7 +113,7 @@ class PrefixCache {
   PrefixCacheOptions options_;
   std::list<Entry> entries_;  // the one used last comes first
   HashMultimap<std::uint64_t, Place> by_reach_;
-  HashMap<const void*, std::int64_t> page_holders_;  // snapshots per page
+  HashMap<std::uint64_t, std::int64_t> page_holders_;  // snapshots per page
   PrefixCacheStats stats_;
 };
 

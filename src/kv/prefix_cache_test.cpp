@@ -227,14 +227,14 @@ TEST(PrefixCache, WhatIsLargerThanTheBudgetIsNotKeptAndThatIsTold) {
 TEST(PrefixCache, AStateWithImagesOrOneThatWasReplayedIsNotKept) {
   PrefixCache cache;
   Sequence s = at(20);
-  Leftovers image(20, 1);
+  Leftovers image(s, 1);
   image.dead = {1};
   s.commit(image.state());
   cache.insert(text(21), s, SnapshotKind::end);
   EXPECT_EQ(cache.stats().entries, 0);
   EXPECT_EQ(cache.stats().refused, 1);
   Sequence replayed = at(20);
-  Leftovers rows(20, 9);
+  Leftovers rows(replayed, 9);
   std::ranges::fill(rows.dead, std::uint8_t{0});
   StepState step = rows.state();
   step.global_only = 4;

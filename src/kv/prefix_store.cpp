@@ -93,7 +93,7 @@ std::optional<PrefixStore::Found> PrefixStore::load(const StoredSnapshot& snapsh
   if (!ids) return failed(ids.error());
   const std::int64_t length = std::ranges::mismatch(*ids, prompt.first(prompt.size() - 1)).in1 - ids->begin();
   if (length <= longer_than || length < header.numbers.reachable) return std::nullopt;
-  auto sequence = reader->state(options_.shape);
+  auto sequence = reader->state(options_.pools);
   if (!sequence) return failed(sequence.error());
   return Found{std::move(*ids), std::move(*sequence), header.kind, length, snapshot.path};
 }

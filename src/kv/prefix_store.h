@@ -27,7 +27,7 @@ namespace cachalot {
 struct PrefixStoreOptions {
   std::filesystem::path folder;
   SnapshotKey key;
-  StateShape shape;
+  StatePools pools;                              // of the model: what is found lies there
   std::int64_t budget = std::int64_t{1} << 30;   // bytes of all snapshots in the folder, whosever they are
   std::function<void(std::string_view)> tell{};  // what was dropped, and why
   bool trusted = false;                          // also where others may write to the folder

@@ -38,7 +38,7 @@ class PrefixStores : public testing::Test {
   PrefixStore store(std::int64_t budget = 1 << 30, const std::string& mode = "cpu avx2") {
     auto opened = PrefixStore::open({.folder = folder_,
                                      .key = {"whale", "f1", mode},
-                                     .shape = small_shape(),
+                                     .pools = small_shape(),
                                      .budget = budget,
                                      .tell = [this](std::string_view line) { told_.emplace_back(line); }});
     EXPECT_TRUE(opened) << opened.error().message;
@@ -100,7 +100,7 @@ TEST_F(PrefixStores, PeriodicOnesAndStatesWithImagesAreNotKept) {
   PrefixStore s = store();
   keep(s, text(60), SnapshotKind::periodic);
   Sequence image = at(20);
-  Leftovers step(20, 1);
+  Leftovers step(image, 1);
   step.dead = {1};
   image.commit(step.state());
   EXPECT_TRUE(s.save(text(21), image, SnapshotKind::end));
@@ -325,7 +325,7 @@ TEST_F(PrefixStores, VerifyTellsTheHeaderOrWhatIsWrong) {
 TEST_F(PrefixStores, APlaceThatIsNoFolderIsAnError) {
   std::ofstream(folder_) << "a file";
   for (const fs::path& place : {folder_, folder_ / "below"}) {
-    const auto opened = PrefixStore::open({.folder = place, .key = {}, .shape = small_shape()});
+    const auto opened = PrefixStore::open({.folder = place, .key = {}, .pools = small_shape()});
     ASSERT_FALSE(opened);
     EXPECT_EQ(opened.error().code, Errc::io);
     EXPECT_NE(opened.error().message.find(folder_.string()), std::string::npos) << opened.error().message;

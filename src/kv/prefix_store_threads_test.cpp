@@ -34,7 +34,7 @@ TEST(PrefixStoreThreads, StoresThatShareAFolderFindWhatIsGoodOrNothing) {
   const auto work = [&](std::uint32_t seed) {
     auto store = PrefixStore::open({.folder = folder,
                                     .key = {"whale", "f", "m"},
-                                    .shape = small_shape(),
+                                    .pools = small_shape(),
                                     .budget = 60000,  // of three states
                                     .tell = [&](std::string_view) { ++told; }});
     if (!store) return void(++failed);

@@ -2,35 +2,29 @@
 #include "kv/sequence.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/check.h"
 
 namespace cachalot {
 
-Sequence::Sequence(const StateShape& shape)
-    : shape_(shape),
-      class_(static_cast<std::size_t>(std::max<std::int64_t>(1, shape.history + shape.slack))),
-      dead_(class_.size()) {
-  for (std::int64_t i = 0; i < shape.rings; ++i) rings_.emplace_back(shape.ring_slots(), shape.head_dim);
-  for (const SourceShape& s : shape.sources) {
-    const std::int64_t page_groups = shape.page_tokens / s.ratio;
-    const std::int64_t inputs = s.ratio > 1 ? (s.ratio + shape.slack) * 2 * shape.head_dim : 0;
-    sources_.push_back({PagedStore(compressed_format, compressed_layout, shape.head_dim, page_groups),
-                        PagedStore(index_key_format, index_key_layout, shape.index_head_dim, page_groups),
-                        std::vector<float>(static_cast<std::size_t>(inputs))});
-  }
-}
+Sequence::Sequence(const StatePools& pools)
+    : pools_(pools),
+      ring_(pools.new_ring()),
+      pages_(shape().sources.size()),
+      class_(static_cast<std::size_t>(std::max<std::int64_t>(1, shape().history + shape().slack))),
+      dead_(class_.size()) {}
 
 Sequence Sequence::share() const {
-  Sequence other(shape_);
+  Sequence other(pools_);
   other.length_ = length_;
   other.reachable_ = reachable_;
   other.tail_start_ = tail_start_;
   other.published_ = published_;
   other.text_only_ = text_only_;
-  other.rings_ = rings_;
-  for (std::size_t s = 0; s < sources_.size(); ++s) other.sources_[s] = sources_[s].share();
+  other.ring_.copy(ring_);
+  for (std::size_t s = 0; s < pages_.size(); ++s) {
+    for (const HeldBlock& page : pages_[s]) other.pages_[s].push_back(page.share());
+  }
   other.class_ = class_;
   other.dead_ = dead_;
   return other;
@@ -49,21 +43,21 @@ Status Sequence::truncate(std::int64_t length) {
   return {};
 }
 
-void Sequence::commit(const StepState& step) {
-  check(step.window.size() == rings_.size() && step.group_kv.size() == sources_.size(),
-        "a step hands over every ring and source");
-  for (std::size_t i = 0; i < rings_.size(); ++i)
-    rings_[i].write(length_ + step.rows - step.window[i].rows, step.window[i]);
-  const auto dim = static_cast<std::size_t>(shape_.head_dim);
-  for (std::size_t s = 0; s < sources_.size(); ++s) {
-    if (shape_.sources[s].ratio == 1) continue;
-    const std::int64_t slots = input_slots(static_cast<std::int64_t>(s));
-    for (std::int64_t row = std::max<std::int64_t>(0, step.rows - slots); row < step.rows; ++row) {
-      float* to = sources_[s].inputs.data() + (length_ + row) % slots * 2 * shape_.head_dim;
-      std::memcpy(to, step.group_kv[s] + row * shape_.head_dim, dim * sizeof(float));
-      std::memcpy(to + dim, step.group_score[s] + row * shape_.head_dim, dim * sizeof(float));
+void Sequence::make_groups(std::int64_t source, std::int64_t first, std::int64_t end) {
+  if (first >= end) return;
+  auto& pages = pages_[static_cast<std::size_t>(source)];
+  const std::int64_t in_page = shape().page_groups(source);
+  check(first <= std::ssize(pages) * in_page, "groups are written in order, page by page");
+  for (std::int64_t p = first / in_page; p <= (end - 1) / in_page; ++p) {
+    if (p == std::ssize(pages)) {
+      pages.push_back(pools_.new_page(source));
+    } else {
+      pages[static_cast<std::size_t>(p)].make_own();
     }
   }
+}
+
+void Sequence::commit(const StepState& step) {
   for (std::int64_t row = 0; row < step.rows; ++row) {
     class_[history_slot(length_ + row)] = step.token_class[static_cast<std::size_t>(row)];
     dead_[history_slot(length_ + row)] = step.dead[static_cast<std::size_t>(row)];
@@ -72,20 +66,20 @@ void Sequence::commit(const StepState& step) {
   if (step.published >= 0) published_ = step.published;
   if (step.global_only > 0) tail_start_ = length_ + step.global_only;
   length_ += step.rows;
-  reachable_ = std::max(reachable_, length_ - shape_.slack);
+  reachable_ = std::max(reachable_, length_ - shape().slack);
   if (replayed()) reachable_ = std::max(reachable_, whole_window_from(tail_start_));
 }
 
 std::int64_t Sequence::page_bytes() const {
   std::int64_t n = 0;
-  for (const Source& s : sources_) n += s.compressed.bytes() + s.index_keys.bytes();
+  each_page([&](std::uint64_t, std::int64_t bytes) { n += bytes; });
   return n;
 }
 
 std::int64_t Sequence::fixed_bytes() const {
   std::int64_t n = static_cast<std::int64_t>(class_.size() * (sizeof(std::int32_t) + 1));
-  for (const WindowRing& r : rings_) n += r.bytes();
-  for (const Source& s : sources_) n += static_cast<std::int64_t>(s.inputs.size() * sizeof(float));
+  for (const Part& part : ring_parts()) n += part.bytes;
+  for (std::int64_t s = 0; s < std::ssize(pages_); ++s) n += shape().input_bytes(s);
   return n;
 }
 

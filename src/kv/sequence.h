@@ -11,23 +11,25 @@
 #include <vector>
 
 #include "base/expected.h"
-#include "kv/paged_store.h"
-#include "kv/state_shape.h"
-#include "kv/window_ring.h"
+#include "kv/state_pools.h"
 
 namespace cachalot {
 
-// What a finished step hands over for one sequence; row 0 is position length().
+// What a finished step tells of one sequence; row 0 is position length(). Its window rows, compressor inputs, groups
+// and keys are in the pools by then, where ring_row, input_row and group_row said.
 struct StepState {
   std::int64_t rows = 0;
-  std::span<const PackedRows> window;         // per ring, of the newest rows that it gets: [at most rows, head_dim]
-  std::span<const float* const> group_kv;     // per source: [rows, head_dim]; null where the ratio is 1
-  std::span<const float* const> group_score;  // likewise
   std::span<const std::int32_t> token_class;  // [rows]
   std::span<const std::uint8_t> dead;         // [rows], 1 = takes no part in n-grams
   int published = -1;                         // source that published index keys last, -1 = none in this step (spec 10)
   std::int64_t global_only = 0;               // rows, before all others, that no layer's window behind the last KV
                                               // source gets (spec 11)
+};
+
+// Rows of a sequence's state, copied to where the host can read them.
+struct HostRows {
+  std::vector<std::uint8_t> bytes;
+  PackedRows rows;
 };
 
 // What a sequence holds besides bytes.
@@ -39,19 +41,15 @@ struct StateNumbers {
 
 class Sequence {
  public:
-  static constexpr RowFormat compressed_format = RowFormat::e2m1_e4m3_16;
-  static constexpr RowLayout compressed_layout = RowLayout::records;
-  static constexpr RowFormat index_key_format = RowFormat::e2m1_e8m0_32;
-  static constexpr RowLayout index_key_layout = RowLayout::planes;
-
-  explicit Sequence(const StateShape& shape);
+  explicit Sequence(const StatePools& pools);  // a shape will do: then it has pools of its own
   Sequence(Sequence&&) = default;
   Sequence& operator=(Sequence&&) = default;
 
   // A sequence that remembers the same. Rings are copied; pages are shared until one side writes to them.
   Sequence share() const;
 
-  const StateShape& shape() const { return shape_; }
+  const StatePools& pools() const { return pools_; }
+  const StateShape& shape() const { return pools_.shape(); }
   std::int64_t length() const { return length_; }  // committed positions
 
   // Replay (spec 11) keeps no window KV of a prompt's positions before its tail, in the layers from the last KV source
@@ -74,23 +72,24 @@ class Sequence {
   // Whether every position there has been is one of text. Token ids do not tell one image from another.
   bool text_only() const { return text_only_; }
 
-  PackedRows ring(std::int64_t layer) const { return rings_[static_cast<std::size_t>(layer)].view(); }
-
-  // Groups below `groups` of a source (numbered as in shape().sources).
-  PagedRows compressed(std::int64_t source, std::int64_t groups) const { return at(source).compressed.view(groups); }
-  PagedRows index_keys(std::int64_t source, std::int64_t groups) const { return at(source).index_keys.view(groups); }
-
-  // Where a step writes a group that it completes; nobody sees it before the commit makes its positions part of the
-  // sequence.
-  RowSlot compressed_slot(std::int64_t source, std::int64_t group) { return at(source).compressed.slot(group); }
-  RowSlot index_key_slot(std::int64_t source, std::int64_t group) { return at(source).index_keys.slot(group); }
-
-  // Compressor inputs of a committed position of an unfinished group (or one that a truncation may reopen): [head_dim]
-  // each.
-  const float* group_kv(std::int64_t source, std::int64_t position) const { return input(source, position); }
-  const float* group_score(std::int64_t source, std::int64_t position) const {
-    return input(source, position) + shape_.head_dim;
+  // Rows of StatePools::rings, inputs, and compressed or index_keys.
+  std::int64_t ring_row(std::int64_t position) const {
+    return ring_.number() * shape().ring_slots() + position % shape().ring_slots();
   }
+  std::int64_t input_row(std::int64_t source, std::int64_t position) const {
+    return ring_.number() * shape().input_slots(source) + position % shape().input_slots(source);
+  }
+  std::int64_t group_row(std::int64_t source, std::int64_t group) const {
+    const std::int64_t in_page = shape().page_groups(source);
+    return page(source, group / in_page) * in_page + group % in_page;
+  }
+  std::int32_t page(std::int64_t source, std::int64_t index) const {
+    return pages_[static_cast<std::size_t>(source)][static_cast<std::size_t>(index)].number();
+  }
+
+  // Makes pages for the groups first … end - 1 of a source, or of shared ones its own: a step writes them before they
+  // are part of the sequence, which its commit makes them. Throws std::bad_alloc.
+  void make_groups(std::int64_t source, std::int64_t first, std::int64_t end);
 
   // Class and dead flag of a committed position, at most history + slack back.
   std::int32_t token_class(std::int64_t position) const { return class_[history_slot(position)]; }
@@ -103,51 +102,51 @@ class Sequence {
   // Bytes that grow with the sequence, and those that do not.
   std::int64_t page_bytes() const;
   std::int64_t fixed_bytes() const;
-  // Each page: what is given twice, by this sequence or by another, is one page that they share.
-  void each_page(const std::function<void(const void* page, std::int64_t bytes)>& see) const;
+  // Each page: a number that is given twice, by this sequence or by another, is one page that they share.
+  void each_page(const std::function<void(std::uint64_t page, std::int64_t bytes)>& see) const;
+
+  // Copies, for who looks into a state: a layer's ring, the groups below `groups` and their keys, and the inputs of a
+  // position that is still kept, [2 · head_dim].
+  HostRows ring(std::int64_t layer) const;
+  HostRows compressed(std::int64_t source, std::int64_t groups) const;
+  HostRows index_keys(std::int64_t source, std::int64_t groups) const;
+  std::vector<float> inputs(std::int64_t source, std::int64_t position) const;
 
   // All that it holds for its committed positions, as bytes in an order that its shape fixes: rings, history, then of
   // each source inputs and pages. As many bytes as state_bytes() says. Only for sequences of text, and
   // none that was replayed: it would be restored as exact.
   StateNumbers numbers() const { return {length_, reachable_, published_}; }
   void each_part(const std::function<void(std::span<const std::byte>)>& see) const;
-  // One that holds `numbers`, and what `fill` puts into each part. Errors: those of `fill`; Errc::format for numbers or
-  // a history that no sequence of this shape has.
-  static Expected<Sequence> restore(const StateShape& shape, const StateNumbers& numbers,
+  // One in `pools` that holds `numbers`, and what `fill` puts into each part. Errors: those of `fill`; Errc::format for
+  // numbers or a history that no sequence of this shape has.
+  static Expected<Sequence> restore(const StatePools& pools, const StateNumbers& numbers,
                                     const std::function<Status(std::span<std::byte>)>& fill);
 
  private:
-  struct Source {
-    PagedStore compressed;
-    PagedStore index_keys;
-    std::vector<float> inputs;  // [ratio + slack, 2, head_dim]: kv, then score; empty where the ratio is 1
-
-    Source share() const { return {compressed.share(), index_keys.share(), inputs}; }
-  };
-
   // The first position whose window has no gap where nothing before `start` is kept.
-  std::int64_t whole_window_from(std::int64_t start) const { return start + shape_.window - 1; }
-  const Source& at(std::int64_t source) const { return sources_[static_cast<std::size_t>(source)]; }
-  Source& at(std::int64_t source) { return sources_[static_cast<std::size_t>(source)]; }
-  std::int64_t input_slots(std::int64_t source) const {
-    return shape_.sources[static_cast<std::size_t>(source)].ratio + shape_.slack;
-  }
-  const float* input(std::int64_t source, std::int64_t position) const {
-    return at(source).inputs.data() + position % input_slots(source) * 2 * shape_.head_dim;
-  }
+  std::int64_t whole_window_from(std::int64_t start) const { return start + shape().window - 1; }
+  // The stretches of state that each_part and restore go over: ring layer by layer, and of each source inputs and
+  // pages.
+  struct Part {
+    std::byte* at;
+    std::int64_t bytes;
+  };
+  std::vector<Part> ring_parts() const;
+  std::vector<Part> source_parts(std::int64_t source) const;
+  HostRows group_rows(const PackedRows& pool, std::int64_t source, std::int64_t groups) const;
   std::size_t history_slot(std::int64_t position) const {
     return static_cast<std::size_t>(position % static_cast<std::int64_t>(class_.size()));
   }
 
-  StateShape shape_;
+  StatePools pools_;
   std::int64_t length_ = 0;
   std::int64_t reachable_ = 0;  // what truncate can go back to: the rings have lost what an earlier length would read
   std::int64_t tail_start_ = 0;
   int published_ = -1;
   bool text_only_ = true;
-  std::vector<WindowRing> rings_;
-  std::vector<Source> sources_;
-  std::vector<std::int32_t> class_;  // ring of history + slack positions
+  HeldBlock ring_;
+  std::vector<std::vector<HeldBlock>> pages_;  // of each source
+  std::vector<std::int32_t> class_;            // ring of history + slack positions
   std::vector<std::uint8_t> dead_;
 };
 

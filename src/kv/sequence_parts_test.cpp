@@ -63,7 +63,7 @@ TEST(SequenceParts, NumbersThatNoSequenceHasAreRefused) {
 TEST(SequenceParts, AHistoryWithImagesOrNegativeClassesIsRefused) {
   Sequence s(small_shape());
   run(s, 40);
-  const auto history = static_cast<std::size_t>(s.ring(0).rows * 33);  // behind the only ring
+  const auto history = static_cast<std::size_t>(s.shape().ring_bytes());  // behind the only ring
   for (const std::size_t at : {history + 3, history + 19 * sizeof(std::int32_t)}) {
     auto bytes = bytes_of(s);
     bytes[at] = std::byte{0x80};
@@ -75,7 +75,7 @@ TEST(SequenceParts, ASequenceRemembersThatItHadAnImage) {
   Sequence s(small_shape());
   run(s, 20);
   EXPECT_TRUE(s.text_only());
-  Leftovers step(s.length(), 1);
+  Leftovers step(s, 1);
   step.dead = {1};
   s.commit(step.state());
   run(s, 100);
@@ -88,15 +88,15 @@ TEST(SequenceParts, PagesThatTwoSequencesShareAreTheSame) {
   run(s, 300);
   Sequence other = s.share();
   run(other, 1);
-  std::set<const void*> pages;
+  std::set<std::uint64_t> pages;
   std::int64_t bytes = 0;
-  const auto see = [&](const void* page, std::int64_t size) {
+  const auto see = [&](std::uint64_t page, std::int64_t size) {
     if (pages.insert(page).second) bytes += size;
   };
   s.each_page(see);
   EXPECT_EQ(bytes, s.page_bytes());
   other.each_page(see);
-  EXPECT_EQ(pages.size(), 8u + 2u) << "two pages of each store, and the newest of the two that got a group";
+  EXPECT_EQ(pages.size(), 4u + 1u) << "two pages of each source, and the newest of the one that got a group";
 }
 
 }  // namespace

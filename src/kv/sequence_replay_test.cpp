@@ -16,17 +16,18 @@ StateShape two_rings() {
 
 // `rows` positions, of which the first `global_only` leave nothing in the second ring.
 void replay(Sequence& s, std::int64_t rows, std::int64_t global_only) {
-  const Leftovers all(s.length(), rows), tail(s.length() + global_only, rows - global_only);
+  write_window(s, 0, s.length(), rows);
+  write_window(s, 1, s.length() + global_only, rows - global_only);
+  write_inputs(s, rows);
+  const Leftovers all(s, rows);
   StepState state = all.state();
-  const PackedRows rings[] = {all.window[0], tail.window[0]};
-  state.window = rings;
   state.global_only = global_only;
   s.commit(state);
 }
 
 std::int64_t position_in(const Sequence& s, std::int64_t ring, std::int64_t position) {
-  const PackedRows rows = s.ring(ring);
-  return rows.codes[position % rows.rows * 33];
+  const HostRows rows = s.ring(ring);
+  return rows.rows[position % rows.rows.rows].codes[0];
 }
 
 TEST(SequenceReplay, TheTailIsInItsPlaceAndNothingElseIsWritten) {
@@ -38,7 +39,7 @@ TEST(SequenceReplay, TheTailIsInItsPlaceAndNothingElseIsWritten) {
   for (std::int64_t p = 11; p < 30; ++p) EXPECT_EQ(position_in(s, 0, p), p);
   for (std::int64_t p = 26; p < 30; ++p) EXPECT_EQ(position_in(s, 1, p), p);
   for (std::int64_t p = 11; p < 26; ++p) EXPECT_EQ(position_in(s, 1, p), 0) << p;
-  EXPECT_EQ(s.group_kv(0, 29)[0], 29.0f);
+  EXPECT_EQ(s.inputs(0, 29)[0], 29.0f);
   EXPECT_EQ(s.token_class(29), 29);
 }
 
@@ -117,7 +118,7 @@ TEST(SequenceReplay, AShareKnowsThatItWasReplayed) {
 
 TEST(SequenceReplayDeathTest, AReplayedStateIsNotKeptAsBytes) {
   Sequence s(small_shape());
-  Leftovers text(0, 30);
+  Leftovers text(s, 30);
   std::ranges::fill(text.dead, std::uint8_t{0});
   StepState state = text.state();
   state.global_only = 26;

@@ -192,13 +192,13 @@ Expected<std::vector<TokenId>> SnapshotReader::ids() {
   return ids;
 }
 
-Expected<Sequence> SnapshotReader::state(const StateShape& shape) {
-  if (const std::int64_t want = state_bytes(shape, header_.numbers.length).all(); want > left_) {
+Expected<Sequence> SnapshotReader::state(const StatePools& pools) {
+  if (const std::int64_t want = state_bytes(pools.shape(), header_.numbers.length).all(); want > left_) {
     return fail(Errc::format, "{} is cut short, or of a model of another shape: {} bytes are left of a state of {}",
                 what_, left_, want);
   }
   try {
-    auto sequence = Sequence::restore(shape, header_.numbers, [&](std::span<std::byte> part) { return section(part); });
+    auto sequence = Sequence::restore(pools, header_.numbers, [&](std::span<std::byte> part) { return section(part); });
     if (!sequence && sequence.error().message.starts_with(what_)) return tl::unexpected(sequence.error());
     if (!sequence) return fail(sequence.error().code, "{}: {}", what_, sequence.error().message);
     if (left_ > 0) return fail(Errc::format, "{}: {} bytes more than its state has", what_, left_);

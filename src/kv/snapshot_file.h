@@ -59,7 +59,7 @@ class SnapshotReader {
 
   const SnapshotHeader& header() const { return header_; }
   Expected<std::vector<TokenId>> ids();
-  Expected<Sequence> state(const StateShape& shape);
+  Expected<Sequence> state(const StatePools& pools);
   Status verify();  // the rest of the file, whatever its shape
 
  private:

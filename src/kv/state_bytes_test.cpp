@@ -30,8 +30,7 @@ TEST(StateBytes, AreThoseOfASequenceAtEveryLength) {
       for (std::size_t i = 0; i < shape.sources.size(); ++i) {  // what a step over position length - 1 writes
         const std::int64_t ratio = shape.sources[i].ratio, source = static_cast<std::int64_t>(i);
         if (length == 0 || length % ratio != 0) continue;
-        sequence.compressed_slot(source, length / ratio - 1);
-        sequence.index_key_slot(source, length / ratio - 1);
+        sequence.make_groups(source, length / ratio - 1, length / ratio);
       }
       const StateBytes bytes = state_bytes(shape, length);
       ASSERT_EQ(bytes.pages(), sequence.page_bytes()) << length;

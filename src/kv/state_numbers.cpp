@@ -29,21 +29,14 @@ bool hold_numbers(RowFormat format, std::span<const std::uint8_t> codes, std::sp
   }
 }
 
-// The first `n` of them.
-bool hold_numbers(const PackedRows& rows, std::int64_t n) {
-  const auto codes = static_cast<std::size_t>(code_bytes(rows.format, rows.width));
-  const auto scales = static_cast<std::size_t>(scale_bytes(rows.format, rows.width));
-  for (std::int64_t r = 0; r < n; ++r) {
-    const std::uint8_t* code = rows.codes + r * code_step(rows.format, rows.width, rows.layout);
-    const std::uint8_t* scale = rows.scales + r * scale_step(rows.format, rows.width, rows.layout);
-    if (!hold_numbers(rows.format, {code, codes}, {scale, scales})) return false;
-  }
-  return true;
-}
-
-bool hold_numbers(const PagedRows& rows) {
-  for (std::int64_t first = 0; first < rows.rows; first += rows.page_rows) {
-    if (!hold_numbers(rows.page(first / rows.page_rows), std::min(rows.page_rows, rows.rows - first))) return false;
+bool hold_numbers(const HostRows& host) {
+  const PackedRows& rows = host.rows;
+  for (std::int64_t r = 0; r < rows.rows; ++r) {
+    const auto [codes, scales] = rows[r];
+    if (!hold_numbers(rows.format, {codes, static_cast<std::size_t>(code_bytes(rows.format, rows.width))},
+                      {scales, static_cast<std::size_t>(scale_bytes(rows.format, rows.width))})) {
+      return false;
+    }
   }
   return true;
 }
@@ -53,8 +46,7 @@ bool hold_numbers(const PagedRows& rows) {
 bool holds_numbers(const Sequence& sequence) {
   const StateShape& shape = sequence.shape();
   for (std::int64_t r = 0; r < shape.rings; ++r) {
-    const PackedRows ring = sequence.ring(r);
-    if (!hold_numbers(ring, ring.rows)) return false;
+    if (!hold_numbers(sequence.ring(r))) return false;
   }
   for (std::int64_t s = 0; s < std::ssize(shape.sources); ++s) {
     const std::int64_t ratio = shape.sources[static_cast<std::size_t>(s)].ratio, length = sequence.length();
@@ -62,8 +54,7 @@ bool holds_numbers(const Sequence& sequence) {
       return false;
     if (ratio == 1) continue;  // no inputs wait
     for (std::int64_t p = std::max<std::int64_t>(0, length - ratio - shape.slack); p < length; ++p) {
-      const std::span inputs(sequence.group_kv(s, p), static_cast<std::size_t>(2 * shape.head_dim));  // kv, then score
-      if (std::ranges::any_of(inputs, [](float v) { return !std::isfinite(v); })) return false;
+      if (std::ranges::any_of(sequence.inputs(s, p), [](float v) { return !std::isfinite(v); })) return false;
     }
   }
   return true;

@@ -4,7 +4,17 @@
 #include <cstdint>
 #include <vector>
 
+#include "tensor/packed_rows.h"
+
 namespace cachalot {
+
+// How rows are kept.
+inline constexpr RowFormat window_format = RowFormat::e4m3_e8m0_32;
+inline constexpr RowLayout window_layout = RowLayout::records;
+inline constexpr RowFormat compressed_format = RowFormat::e2m1_e4m3_16;
+inline constexpr RowLayout compressed_layout = RowLayout::records;
+inline constexpr RowFormat index_key_format = RowFormat::e2m1_e8m0_32;
+inline constexpr RowLayout index_key_layout = RowLayout::planes;
 
 // A KV source (spec 1): it owns a compressor, a compressed-KV cache and an index-key cache.
 struct SourceShape {
@@ -24,6 +34,26 @@ struct StateShape {
   std::vector<SourceShape> sources;
 
   std::int64_t ring_slots() const { return window + slack; }
+  // Compressor inputs that are kept: of an unfinished group, or one that a truncation may reopen; none where the ratio
+  // is 1.
+  std::int64_t input_slots(std::int64_t source) const {
+    const std::int64_t ratio = sources[static_cast<std::size_t>(source)].ratio;
+    return ratio > 1 ? ratio + slack : 0;
+  }
+  std::int64_t page_groups(std::int64_t source) const {
+    return page_tokens / sources[static_cast<std::size_t>(source)].ratio;
+  }
+  // Of one layer's ring, of one source's inputs, of a page's compressed rows and of its keys.
+  std::int64_t ring_bytes() const { return ring_slots() * row_bytes(window_format, head_dim); }
+  std::int64_t input_bytes(std::int64_t source) const {
+    return input_slots(source) * row_bytes(RowFormat::f32, 2 * head_dim);
+  }
+  std::int64_t compressed_page_bytes(std::int64_t source) const {
+    return page_groups(source) * row_bytes(compressed_format, head_dim);
+  }
+  std::int64_t key_page_bytes(std::int64_t source) const {
+    return page_groups(source) * row_bytes(index_key_format, index_head_dim);
+  }
 };
 
 // The largest draft block + 1, rounded up to 16: what checking one block of drafts may have to take back.

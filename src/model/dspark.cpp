@@ -34,16 +34,20 @@ Drafts Model::draft_blocks(Context& context, std::span<Sequence* const> sequence
   const Config& c = config();
   const std::int64_t block = c.dspark_block_size;
   const auto batch = static_cast<std::int64_t>(sequences.size());
-  std::vector<SequenceRows> rows;
-  for (Sequence* s : sequences) rows.push_back({s, static_cast<std::int64_t>(rows.size()) * block, block, s->length()});
+  std::vector<SequenceRows> of;
+  std::vector<Row> rows;
+  for (Sequence* s : sequences) {
+    const std::size_t first = rows.size();
+    of.push_back({s, static_cast<std::int64_t>(first), block, s->length()});
+    rows.resize(first + static_cast<std::size_t>(block),
+                {.token = TokenId{static_cast<std::int32_t>(c.dspark_noise_token_id)}});
+    rows[first].token = next[of.size() - 1];
+  }
 
   const Arena::Frame frame(context.scratch);
-  Pass pass(*this, context, rows, observer);
-  const auto id = context.scratch.take<std::int64_t, 2>({pass.rows(), 1});
-  for (std::int64_t r = 0; r < pass.rows(); ++r) {
-    id[r][0] = r % block == 0 ? raw(next[static_cast<std::size_t>(r / block)]) : c.dspark_noise_token_id;
-  }
-  Pass::Stream stream = pass.start(pass.lookup(weights_.embed, id));
+  const StepTables tables(*this, context, std::move(of), rows, StepTables::Kind::draft_block);
+  Pass pass(*this, context, tables, observer);
+  Pass::Stream stream = pass.start(pass.embed(weights_.embed));
   const DraftWeights& w = *weights_.draft;
   for (std::size_t i = 0; i < w.stages.size(); ++i) {
     const std::int64_t layer = c.n_layers + static_cast<std::int64_t>(i);
@@ -59,30 +63,43 @@ Drafts Model::draft_blocks(Context& context, std::span<Sequence* const> sequence
   drafts.ids.assign(static_cast<std::size_t>(batch * (1 + block)), TokenId{-1});
   drafts.confidence.resize(static_cast<std::size_t>(batch * block));
   const Backend& ops = *options_.backend;
+  const auto fetch = [&](auto& to, std::int64_t at, const auto& from) {
+    const auto n = static_cast<std::size_t>(from.size());
+    context.memory.download(std::as_writable_bytes(std::span(&to[static_cast<std::size_t>(at)], n)),
+                            reinterpret_cast<const std::byte*>(from.data()));
+  };
+  const auto token = context.scratch.take<std::int64_t, 2>({1, 1});
+  const auto confidence = context.scratch.take<float, 1>({1});
+  const auto best = context.scratch.take<std::int32_t, 1>({1});
+  std::vector<float> host(static_cast<std::size_t>(c.vocab_size));
   for (std::int64_t b = 0; b < batch; ++b) {
-    std::int64_t token = raw(next[static_cast<std::size_t>(b)]);
+    std::int64_t before = raw(next[static_cast<std::size_t>(b)]);
     TokenId* const ids = drafts.ids.data() + b * (1 + block);
-    ids[0] = TokenId{static_cast<std::int32_t>(token)};
+    ids[0] = TokenId{static_cast<std::int32_t>(before)};
     for (std::int64_t i = 0; i < block; ++i) {
       const std::int64_t r = b * block + i;
-      const Values<2> embedding = pass.lookup(w.markov_embed, View<const std::int64_t, 2>(&token, {1, 1}));
+      context.memory.upload(reinterpret_cast<std::byte*>(token.data()), std::as_bytes(std::span(&before, 1)));
+      const Values<2> embedding = pass.lookup(w.markov_embed, token);
       const View<float, 2> row = logits.part(r, 1);
       ops.markov_head(context, {embedding, w.markov_head, row});
-      ops.confidence_head(context, {folded.part(r, 1), embedding, w.confidence_proj,
-                                    View<float, 1>(&drafts.confidence[static_cast<std::size_t>(r)], {1})});
+      ops.confidence_head(context, {folded.part(r, 1), embedding, w.confidence_proj, confidence});
+      fetch(drafts.confidence, r, confidence);
       if (choose) {
-        const std::optional<TokenId> chosen = choose(b, i, row[0].span());
+        fetch(host, 0, row);
+        const std::optional<TokenId> chosen = choose(b, i, host);
         if (!chosen) break;
         ids[1 + i] = *chosen;
       } else {
-        std::int32_t best = 0;
-        ops.argmax(context, {row, View<std::int32_t, 1>(&best, {1})});
-        ids[1 + i] = TokenId{best};
+        ops.argmax(context, {row, best});
+        std::vector<std::int32_t> id(1);
+        fetch(id, 0, best);
+        ids[1 + i] = TokenId{id[0]};
       }
-      token = raw(ids[1 + i]);
+      before = raw(ids[1 + i]);
     }
   }
-  drafts.logits.assign(logits.data(), logits.data() + logits.size());
+  drafts.logits.resize(static_cast<std::size_t>(logits.size()));
+  fetch(drafts.logits, 0, logits);
   return drafts;
 }
 

@@ -54,7 +54,7 @@ Model::Model(Checkpoint checkpoint, ModelWeights weights, const ModelOptions& op
     : checkpoint_(std::move(checkpoint)),
       weights_(std::move(weights)),
       options_(options),
-      state_shape_(state_shape_of(config())) {
+      pools_(state_shape_of(config()), options.memory == nullptr ? host_memory() : *options.memory) {
   if (options_.backend == nullptr) options_.backend = &reference_backend();
   const Config& c = config();
   for (std::int64_t l = 0; l < c.n_layers + c.n_mtp_layers; ++l) {
@@ -68,11 +68,11 @@ Model::Model(Checkpoint checkpoint, ModelWeights weights, const ModelOptions& op
                                                              .beta_fast = static_cast<float>(c.beta_fast),
                                                              .beta_slow = static_cast<float>(c.beta_slow)});
   if (!c.engram_layer_ids.empty()) {
-    engram_columns_ = engram_columns({.layers = c.engram_layer_ids,
-                                      .vocab_size = c.engram_vocab_size,
-                                      .classes = c.engram_compressed_vocab_size,
-                                      .max_ngram = c.engram_max_ngram_size,
-                                      .heads = c.engram_n_heads});
+    engram_columns_ = cachalot::engram_columns({.layers = c.engram_layer_ids,
+                                                .vocab_size = c.engram_vocab_size,
+                                                .classes = c.engram_compressed_vocab_size,
+                                                .max_ngram = c.engram_max_ngram_size,
+                                                .heads = c.engram_n_heads});
   }
 }
 
@@ -101,7 +101,10 @@ Status Model::check_token(TokenId token) const {
 
 Status Model::check_step(const Step& step) const {
   std::vector<std::int64_t> length;
-  for (const Sequence* s : step.sequences) length.push_back(s->length());
+  for (const Sequence* s : step.sequences) {
+    check(s->pools() == pools_, "a sequence runs with the model that it was made for");
+    length.push_back(s->length());
+  }
   std::int32_t last = 0;
   const Row* before = nullptr;
   for (const Row& row : step.rows) {

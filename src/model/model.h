@@ -28,7 +28,8 @@ struct ModelOptions {
   const Backend* backend = nullptr;  // null: the reference backend
   Numerics numerics = Numerics::released;
   IndexKeys index_keys = IndexKeys::owner;
-  bool drafts = false;  // keep the draft stages' windows filled, so that draft() can be called
+  bool drafts = false;            // keep the draft stages' windows filled, so that draft() can be called
+  MemorySpace* memory = nullptr;  // where sequences keep their state; null: the host's
 };
 
 // A row of a step: one token of one sequence. Prompt chunks, decode steps and drafts to check differ only in which
@@ -81,14 +82,15 @@ class Model {
   const Checkpoint& checkpoint() const { return checkpoint_; }
   const ModelOptions& options() const { return options_; }
   const Backend& backend() const { return *options_.backend; }
-  const StateShape& state_shape() const { return state_shape_; }
+  const StateShape& state_shape() const { return pools_.shape(); }
+  const StatePools& state_pools() const { return pools_; }  // of all its sequences
   const ModelWeights& weights() const { return weights_; }
   DType activation_type() const { return options_.numerics == Numerics::released ? DType::bf16 : DType::f32; }
 
   // Layers from here on write no state that all later positions read, once the KV source of this number has its
   // compressor's input and index keys (spec 11): that source's layer; the number of layers where there is none.
   std::int64_t tail_layer() const {
-    return state_shape_.sources.empty() ? config().n_layers : state_shape_.sources.back().layer;
+    return state_shape().sources.empty() ? config().n_layers : state_shape().sources.back().layer;
   }
   bool has_tail() const { return tail_layer() < config().n_layers; }
   // How many positions at a prompt's end must run all layers, so that neither the next position's windows nor its
@@ -101,12 +103,19 @@ class Model {
   View<const float, 1> frequencies_of(std::int64_t layer) const;
 
   ScoringFunc scoring() const;
+  std::int32_t token_class(TokenId token) const {  // Engram's; 0 without one
+    return token_class_.empty() ? 0 : token_class_[static_cast<std::size_t>(raw(token))];
+  }
+  const EngramColumns& engram_columns(std::int64_t number) const {  // in the order of engram_layer_ids
+    return engram_columns_[static_cast<std::size_t>(number)];
+  }
 
-  Sequence new_sequence() const { return Sequence(state_shape_); }
+  Sequence new_sequence() const { return Sequence(pools_); }
 
-  // Runs the rows and commits them to their sequences. logits: [rows that want them, vocab], in order of rows.
-  // A step that returns an error has changed no sequence. Errors: a token outside the vocabulary, a position past the
-  // context, a step with rows out of order, logits of a global_only row; Errc::memory and Errc::stopped.
+  // Runs the rows and commits them to their sequences, which are new_sequence()'s, or shares of such. logits: [rows
+  // that want them, vocab], in order of rows. A step that returns an error has changed no sequence. Errors: a token
+  // outside the vocabulary, a position past the context, a step with rows out of order, logits of a global_only row;
+  // Errc::memory and Errc::stopped.
   Status forward(Context& context, const Step& step, std::vector<float>& logits) const;
 
   // Drafts what may follow `next` (one token per sequence, chosen after its last committed position). Changes no
@@ -121,9 +130,7 @@ class Model {
   Status check_token(TokenId token) const;
   Status check_step(const Step& step) const;
   Status run(Context& context, const Step& step, std::vector<float>& logits) const;
-  void head(Context& context, Pass& pass, const Step& step, ConstValues<2> folded, std::vector<float>& logits) const;
-  View<std::int32_t, 2> ngram_classes(Context& context, const Pass& pass,
-                                      std::span<const std::int32_t> token_class) const;
+  void head(Context& context, Pass& pass, ConstValues<2> folded, std::vector<float>& logits) const;
   Drafts draft_blocks(Context& context, std::span<Sequence* const> sequences, std::span<const TokenId> next,
                       const ChooseDraft& choose, Observer* observer) const;
   void seed_drafts(Pass& pass, ConstValues<2> main_hidden) const;
@@ -131,7 +138,7 @@ class Model {
   Checkpoint checkpoint_;
   ModelWeights weights_;
   ModelOptions options_;
-  StateShape state_shape_;
+  StatePools pools_;
   std::vector<std::int64_t> kv_source_;        // per layer and draft stage
   std::vector<float> window_frequency_;        // of layers without compression (spec 3.7)
   std::vector<float> compressed_frequency_;    // of layers with it

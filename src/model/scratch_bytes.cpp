@@ -25,11 +25,9 @@ class Walk {
   std::int64_t peak() const { return peak_; }
 
   void forward() {
-    begin(step_.rows);
-    take(rows_ * word);  // token ids
+    begin(step_.rows, /*drafts=*/false);
     lookup(c_.dim);
     stream();
-    if (!c_.engram_layer_ids.empty()) take(rows_ * c_.engram_max_ngram_size * index);
     const std::int64_t targets = step_.drafts ? static_cast<std::int64_t>(c_.dspark_target_layer_ids.size()) : 0;
     values(rows_, targets * c_.dim);
     for (std::int64_t layer = 0; layer < c_.n_layers; ++layer) {
@@ -48,8 +46,7 @@ class Walk {
   }
 
   void draft() {
-    begin(step_.sequences * c_.dspark_block_size);
-    take(rows_ * word);
+    begin(step_.sequences * c_.dspark_block_size, /*drafts=*/true);
     lookup(c_.dim);
     stream();
     for (std::int64_t stage = 0; stage < c_.n_mtp_layers; ++stage) block(c_.n_layers + stage);
@@ -57,6 +54,7 @@ class Walk {
     values(rows_, c_.dim);
     take(rows_ * c_.vocab_size * f32);
     run(ops_.linear(rows_, c_.dim, c_.vocab_size, /*bf16_out=*/false));
+    for (int i = 0; i < 3; ++i) take(word);  // a token, its confidence, the likeliest one
     for (std::int64_t r = 0; r < rows_; ++r) {
       values(1, c_.dspark_markov_rank);
       run(ops_.markov_head(c_.dspark_markov_rank, c_.vocab_size));
@@ -82,20 +80,48 @@ class Walk {
     run(ops_.decoded_row(width));
   }
 
-  // Pass::Pass
-  void begin(std::int64_t rows) {
+  // StepTables, each table padded to 16 bytes.
+  std::int64_t tables(bool drafts) const {
+    std::int64_t bytes = 0;
+    const auto add = [&](std::int64_t n) { bytes += (n + 15) / 16 * 16; };
+    const std::int64_t sequences = drafts ? step_.sequences : std::min(step_.sequences, rows_);
+    const StateShape shape = state_shape_of(c_);
+    for (std::int64_t s = 0; s < std::ssize(shape.sources) && !drafts; ++s) {
+      const std::int64_t ratio = shape.sources[static_cast<std::size_t>(s)].ratio;
+      const std::int64_t groups = std::min(rows_, rows_ / ratio + sequences);
+      add(groups * ratio * index);
+      add(groups * word);
+      add(groups * index);
+      add(sequences * ceil_div(step_.positions / ratio, shape.page_groups(s)) * index);
+      for (int i = 0; i < 2; ++i) add(sequences * word);
+      add(rows_ * word);  // visible groups
+      for (int i = 0; i < 2 && ratio > 1; ++i) add(std::min(rows_, sequences * shape.input_slots(s)) * index);
+    }
+    add(sequences * word);
+    add(rows_ * word);  // ids
+    for (int i = 0; i < 2; ++i) add(rows_ * c_.hc_mult * f32);
+    add(drafts ? 0 : step_.logits * index);
+    for (int set = 0; set < (step_.drops && !drafts ? 2 : 1); ++set) {  // all rows, and those left
+      add(rows_ * word);                                                // positions, and so on
+      add(rows_ * index);
+      add(rows_);
+      add(rows_ * (c_.window_size + (drafts ? c_.dspark_block_size : 0)) * index);
+      for (std::size_t e = 0; e < c_.engram_layer_ids.size() && !drafts; ++e) add(rows_ * c_.engram_columns() * word);
+      for (int i = 0; i < 2; ++i) add(rows_ * f32);
+      add(rows_ * c_.hc_mult * f32);
+      for (int i = 0; i < 2 && !drafts; ++i) add(std::min(rows_, sequences * shape.ring_slots()) * index);
+      if (set == 1) add(rows_ * word * (1 + std::ssize(shape.sources)));  // who is left, and its visible groups
+    }
+    return bytes;
+  }
+  // StepTables and Pass::Pass
+  void begin(std::int64_t rows, bool drafts) {
     in_use_ = 0;
     rows_ = rows;
-    take(rows_ * word);
-    take(rows_ * index);
-    take(rows_);
+    take(tables(drafts));
     const StateShape shape = state_shape_of(c_);
-    for (std::int64_t ring = 0; ring < shape.rings; ++ring) {
-      take(rows_ * row_bytes(WindowRing::format, c_.head_dim));
-    }
-    for (const SourceShape& source : shape.sources) {
-      for (int i = 0; source.ratio > 1 && i < 2; ++i) take(rows_ * c_.head_dim * f32);
-    }
+    take(shape.rings * rows_ * row_bytes(window_format, c_.head_dim));
+    for (const SourceShape& source : shape.sources) take((source.ratio > 1 ? rows_ : 0) * 2 * c_.head_dim * f32);
     take(rows_ * c_.index_topk * index);
     take(rows_ * (c_.candidate_source_layer < 0 ? 0 : c_.candidate_topk_blocks) * index);
   }
@@ -139,7 +165,6 @@ class Walk {
     if (groups && c_.is_kv_source(layer)) compress(c_.ratio(layer));
     if (groups && c_.is_index_source(layer)) select(layer);
     const std::int64_t listed = c_.window_size + (groups ? c_.index_topk : 0) + (stage ? c_.dspark_block_size : 0);
-    take(rows_ * listed * index);
     values(rows_, wide);
     run(ops_.sparse_attention(rows_, c_.n_heads, c_.head_dim, listed));
     values(rows_, c_.o_groups * c_.o_lora_rank);
@@ -157,12 +182,9 @@ class Walk {
       linear(rows_, c_.dim, c_.head_dim);
     } else {
       run(ops_.linear(rows_, c_.dim, c_.head_dim, /*bf16_out=*/false));
-      take(groups * ratio * static_cast<std::int64_t>(sizeof(void*)));
-      take(groups * ratio * static_cast<std::int64_t>(sizeof(void*)));
       values(groups, c_.head_dim);
     }
     values(groups, c_.head_dim);
-    take(groups * word);
     linear(groups, c_.head_dim, c_.index_head_dim);
     values(groups, c_.index_head_dim);
     run(ops_.rope(c_.rope_head_dim));
@@ -171,11 +193,9 @@ class Walk {
   void select(std::int64_t layer) {
     const std::int64_t width = c_.index_n_heads * c_.index_head_dim;
     linear(rows_, c_.q_lora_rank, width);
-    take(rows_ * c_.index_n_heads * code_bytes(Sequence::index_key_format, c_.index_head_dim));
-    take(rows_ * c_.index_n_heads * scale_bytes(Sequence::index_key_format, c_.index_head_dim));
+    take(rows_ * c_.index_n_heads * row_bytes(index_key_format, c_.index_head_dim));
     run(ops_.decoded_row(c_.index_head_dim));
     linear(rows_, c_.dim, c_.index_n_heads);
-    take(rows_ * word);
     const std::int64_t before = in_use_, n = std::min(rows_, tile_rows), visible = step_.positions / c_.ratio(layer);
     take(n * visible * f32);
     run(ops_.indexer(n, c_.index_n_heads, c_.index_head_dim));
@@ -192,8 +212,6 @@ class Walk {
     run(ops_.router(rows_, c_.dim, c_.experts(layer)));
     values(rows_, top_k * c_.dim);
     run(ops_.expert_ffn(rows_, top_k, c_.experts(layer), c_.dim, c_.moe_inter_dim));
-    take(rows_ * index);
-    take(rows_ * f32);
     values(rows_, c_.dim);
     run(ops_.expert_ffn(rows_, 1, 1, c_.dim, c_.moe_inter_dim));
     values(rows_, c_.dim);
@@ -202,7 +220,6 @@ class Walk {
 
   void engram() {
     const std::int64_t before = in_use_;
-    take(rows_ * c_.engram_columns() * word);
     lookup(c_.engram_head_dim, c_.engram_columns());
     linear(rows_, c_.engram_width(), (c_.hc_mult + 1) * c_.dim);
     take(rows_ * c_.hc_mult * f32);

@@ -17,6 +17,7 @@ struct StepShape {
   std::int64_t threads = 1;
   Numerics numerics = Numerics::released;
   bool drafts = false;
+  bool drops = false;  // rows for the global state only (spec 11)
 };
 
 // The walk of Model::forward and Pass over the arena, and nothing else of them: the peak that

@@ -30,6 +30,8 @@
 #include "ops/moe/router/router.h"
 #include "ops/norm/rms_norm.h"
 #include "ops/rope/rope.h"
+#include "ops/rows/commit_rows/commit_rows.h"
+#include "ops/rows/take_rows/take_rows.h"
 #include "ops/sampling/argmax.h"
 
 namespace cachalot {
@@ -41,6 +43,8 @@ struct Backend {
   void (*rope)(Context&, const RopeArgs&);
   void (*lookup)(Context&, const LookupArgs&);
   void (*encode_rows)(Context&, const EncodeRowsArgs&);
+  void (*take_rows)(Context&, const TakeRowsArgs&);
+  void (*commit_rows)(Context&, const CommitRowsArgs&);
   void (*argmax)(Context&, const ArgmaxArgs&);
   void (*compressor)(Context&, const CompressorArgs&);
   void (*indexer)(Context&, const IndexerArgs&);
@@ -61,11 +65,13 @@ struct Backend {
 };
 
 // The entries in the table's order, as `cachalot inspect --backends` lists them.
-inline constexpr std::array<std::string_view, 22> operator_names = {"linear",
+inline constexpr std::array<std::string_view, 24> operator_names = {"linear",
                                                                     "rms_norm",
                                                                     "rope",
                                                                     "lookup",
                                                                     "encode_rows",
+                                                                    "take_rows",
+                                                                    "commit_rows",
                                                                     "argmax",
                                                                     "compressor",
                                                                     "indexer",

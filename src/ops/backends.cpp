@@ -22,6 +22,8 @@ constexpr std::array<void (*)(Backend&, const Backend&), operator_names.size()> 
     copy<&Backend::rope>,
     copy<&Backend::lookup>,
     copy<&Backend::encode_rows>,
+    copy<&Backend::take_rows>,
+    copy<&Backend::commit_rows>,
     copy<&Backend::argmax>,
     copy<&Backend::compressor>,
     copy<&Backend::indexer>,

@@ -10,6 +10,8 @@ const Backend& cpu_backend() {
                                     .rope = rope_cpu,
                                     .lookup = lookup_cpu,
                                     .encode_rows = encode_rows_cpu,
+                                    .take_rows = take_rows_cpu,
+                                    .commit_rows = commit_rows_cpu,
                                     .argmax = argmax_cpu,
                                     .compressor = compressor_cpu,
                                     .indexer = indexer_cpu,

@@ -68,10 +68,10 @@ std::int64_t CpuScratch::sparse_attention(std::int64_t rows, std::int64_t heads,
   const auto slots = [&](std::int64_t entries) {
     return arena_bytes(ceil_div(entries, slot_group) * slot_group * (padded + 16) * f32);
   };
-  if (rows < threads) return row + slots(listed);
+  if (rows < threads) return row + slots(listed) + arena_bytes(listed * word);
   return arena_bytes(threads * static_cast<std::int64_t>(sizeof(AttentionRow))) +
          arena_bytes(threads * static_cast<std::int64_t>(sizeof(View<float, 2>))) +
-         threads * (row + slots(block_entries));
+         arena_bytes(threads * listed * word) + threads * (row + slots(block_entries));
 }
 
 std::int64_t CpuScratch::output_projection(std::int64_t rows, std::int64_t in, std::int64_t o_lora) const {

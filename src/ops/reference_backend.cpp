@@ -10,6 +10,8 @@ const Backend& reference_backend() {
                                     .rope = rope_ref,
                                     .lookup = lookup_ref,
                                     .encode_rows = encode_rows_ref,
+                                    .take_rows = take_rows_ref,
+                                    .commit_rows = commit_rows_ref,
                                     .argmax = argmax_ref,
                                     .compressor = compressor_ref,
                                     .indexer = indexer_ref,

@@ -101,8 +101,7 @@ struct StoredRows {
     rows.codes = codes.data();
     rows.scales = scales.data();
   }
-  StoredRows(const StoredRows&) = delete;
-  StoredRows& operator=(const StoredRows&) = delete;
+  StoredRows(StoredRows&&) = default;
 
   std::vector<float> row(std::int64_t r) const {
     std::vector<float> v(static_cast<std::size_t>(rows.width));
@@ -111,31 +110,70 @@ struct StoredRows {
   }
 };
 
-// The same rows cut into pages, which stand in no order in memory.
+// The rows of several sequences (null: none) in the pages of one pool, which stand in no order in it.
 struct StoredPages {
-  std::vector<std::vector<std::uint8_t>> memory;
-  std::vector<const std::uint8_t*> pages;
+  std::vector<std::uint8_t> memory;
+  std::vector<std::int32_t> page;
+  std::vector<std::int64_t> readable;
   PagedRows rows;
 
-  StoredPages(const StoredRows& from, std::int64_t page_rows) {
-    const PackedRows& f = from.rows;
-    const std::int64_t code_step = code_bytes(f.format, f.width);
-    const std::int64_t scale_step = scale_bytes(f.format, f.width);
-    for (std::int64_t first = 0; first < f.rows; first += page_rows) {
-      const auto n = static_cast<std::size_t>(std::min(page_rows, f.rows - first));
-      std::vector<std::uint8_t> page(static_cast<std::size_t>(page_rows * (code_step + scale_step)));
-      const auto bytes = [&](std::int64_t step) { return n * static_cast<std::size_t>(step); };
-      if (code_step > 0) std::memcpy(page.data(), f.codes + first * code_step, bytes(code_step));
-      if (scale_step > 0) {
-        std::memcpy(page.data() + page_rows * code_step, f.scales + first * scale_step, bytes(scale_step));
-      }
-      memory.push_back(std::move(page));
+  StoredPages(const std::vector<const StoredRows*>& sequences, std::int64_t page_rows,
+              RowLayout layout = RowLayout::planes) {
+    std::int64_t widest = 0, pages = 0;
+    for (const StoredRows* s : sequences) {
+      readable.push_back(s == nullptr ? 0 : s->rows.rows);
+      const std::int64_t n = (readable.back() + page_rows - 1) / page_rows;
+      widest = std::max(widest, n);
+      pages += n;
     }
-    for (const auto& page : memory) pages.push_back(page.data());
-    rows = {f.format, f.width, f.rows, page_rows, pages};
+    const auto some = std::ranges::find_if(sequences, [](const StoredRows* s) { return s != nullptr; });
+    const PackedRows like = some == sequences.end() ? PackedRows{} : (*some)->rows;
+    const std::int64_t step = page_rows * row_bytes(like.format, like.width) + 16;
+    memory.assign(static_cast<std::size_t>(pages * step), 0xEE);
+    PackedRowsOut pool = packed_rows(like.format, like.width, page_rows, memory.data(), layout);
+    pool.rows = pages * page_rows;
+    pool.page_rows = page_rows;
+    pool.page_step = step;
+    page.assign(sequences.size() * static_cast<std::size_t>(widest), -1);
+    const auto count = static_cast<std::int64_t>(sequences.size());
+    rows = {pool, {page.data(), {count, widest}}, {readable.data(), {count}}};
+    for (std::int64_t s = 0; s < count; ++s) {
+      for (std::int64_t r = 0; r < readable[static_cast<std::size_t>(s)]; ++r) {
+        if (r % page_rows == 0)
+          page[static_cast<std::size_t>(s * widest + r / page_rows)] = static_cast<std::int32_t>(--pages);
+        const PackedRows& f = sequences[static_cast<std::size_t>(s)]->rows;
+        const auto from = f[r];
+        const auto to = pool[rows.row_of(s, r)];
+        std::copy_n(from.codes, code_bytes(f.format, f.width), to.codes);
+        std::copy_n(from.scales, scale_bytes(f.format, f.width), to.scales);
+      }
+    }
   }
   StoredPages(const StoredPages&) = delete;
   StoredPages& operator=(const StoredPages&) = delete;
+};
+
+// Compressor inputs from two lists of [tokens, dim]; the second half of the tokens are of earlier steps.
+struct StoredInputs {
+  std::vector<float> memory;
+  std::int64_t dim, half, tokens;
+
+  StoredInputs(const std::vector<float>& kv, const std::vector<float>& score, std::int64_t width)
+      : dim(width),
+        half(static_cast<std::int64_t>(kv.size()) / width / 2),
+        tokens(static_cast<std::int64_t>(kv.size()) / width) {
+    for (std::int64_t t = 0; t < tokens; ++t) {
+      for (const auto* half_of_it : {&kv, &score}) {
+        memory.insert(memory.end(), half_of_it->begin() + t * dim, half_of_it->begin() + (t + 1) * dim);
+      }
+    }
+  }
+  PackedRows rows(std::int64_t first, std::int64_t n) const {
+    const auto* at = reinterpret_cast<const std::uint8_t*>(memory.data() + 2 * dim * first);
+    return packed_rows(RowFormat::f32, 2 * dim, n, at, RowLayout::records);
+  }
+  PackedRows own() const { return rows(0, half); }
+  PackedRows kept() const { return rows(half, tokens - half); }
 };
 
 // A weight of random codes near 1 in size, and its memory.

@@ -63,41 +63,60 @@ TEST(PackedRows, ARecordHasARowsCodesThenItsScales) {
   }
 }
 
-// The last page is not full; pages lie in no order, and where they are planes, a page's codes come before its scales.
+// Two sequences in one pool: their pages lie in no order, the last ones are not full, and between pages is something
+// else.
 TEST(PagedRows, RowsAreFoundInTheirPage) {
   for (const RowFormat f : every_format) {
-    for (const std::int64_t page_rows : {1, 2, 3, 7, 16}) {
-      const std::int64_t cb = code_bytes(f, width);
-      const std::int64_t sb = scale_bytes(f, width);
-      const auto pages = static_cast<std::size_t>((7 + page_rows - 1) / page_rows);
-      std::vector<std::vector<std::uint8_t>> memory(pages);
-      for (auto& m : memory) m.resize(static_cast<std::size_t>(page_rows * (cb + sb)));
-      for (int r = 0; r < 7; ++r) {
-        std::uint8_t* page = memory[pages - 1 - static_cast<std::size_t>(r / page_rows)].data();
-        const std::int64_t at = r % page_rows;
-        encode_row(f, row_of(r), page + at * cb, page + page_rows * cb + at * sb);
-      }
-      std::vector<const std::uint8_t*> table;
-      for (auto m = memory.rbegin(); m != memory.rend(); ++m) table.push_back(m->data());
-      const PagedRows rows{f, width, 7, page_rows, table};
-      for (int r = 0; r < 7; ++r) {
-        std::vector<float> got(width);
-        rows.decode(r, got);
-        EXPECT_EQ(got, round_trip(f, row_of(r))) << name(f) << " row " << r << " of pages of " << page_rows;
+    for (const RowLayout layout : {RowLayout::planes, RowLayout::records}) {
+      for (const std::int64_t page_rows : {1, 2, 3, 7, 16}) {
+        const std::int64_t count[] = {7, 4};
+        const std::int64_t pages[] = {(7 + page_rows - 1) / page_rows, (4 + page_rows - 1) / page_rows};
+        const std::int64_t step = page_rows * row_bytes(f, width) + 16;
+        std::vector<std::uint8_t> memory(static_cast<std::size_t>((pages[0] + pages[1]) * step), 0xEE);
+        PackedRowsOut pool = packed_rows(f, width, page_rows, memory.data(), layout);
+        pool.rows = (pages[0] + pages[1]) * page_rows;
+        pool.page_rows = page_rows;
+        pool.page_step = step;
+        std::vector<std::int32_t> table(static_cast<std::size_t>(2 * pages[0]), -1);
+        std::int32_t last = static_cast<std::int32_t>(pages[0] + pages[1]);
+        for (std::int64_t s = 0; s < 2; ++s) {
+          for (std::int64_t p = 0; p < pages[s]; ++p) table[static_cast<std::size_t>(s * pages[0] + p)] = --last;
+        }
+        const std::vector<std::int64_t> readable(count, count + 2);
+        const PagedRows rows{pool, {table.data(), {2, pages[0]}}, {readable.data(), {2}}};
+        for (std::int64_t s = 0; s < 2; ++s) {
+          for (std::int64_t r = 0; r < count[s]; ++r) {
+            const auto [codes, scales] = pool[rows.row_of(s, r)];
+            encode_row(f, row_of(static_cast<int>(10 * s + r)), codes, scales);
+          }
+        }
+        for (std::int64_t s = 0; s < 2; ++s) {
+          for (std::int64_t r = 0; r < count[s]; ++r) {
+            std::vector<float> got(width);
+            rows.pool.decode(rows.row_of(s, r), got);
+            EXPECT_EQ(got, round_trip(f, row_of(static_cast<int>(10 * s + r))))
+                << name(f) << " row " << r << " of " << s;
+          }
+        }
+        for (std::int64_t p = 0; p < pages[0] + pages[1]; ++p)
+          EXPECT_EQ(memory[static_cast<std::size_t>((p + 1) * step - 1)], 0xEE);
       }
     }
   }
 }
 
 TEST(PackedRowsDeathTest, RowsThatAreNotThereAreRefused) {
-  const std::vector<std::uint8_t> codes(2 * width);
-  const std::uint8_t* page = codes.data();
+  const std::vector<std::uint8_t> codes(4 * 2 * width);
   std::vector<float> out(width);
   const PackedRows packed{RowFormat::bf16, width, 1, codes.data(), nullptr};
-  const PagedRows paged{RowFormat::bf16, width, 1, 4, std::span(&page, 1)};
   EXPECT_DEATH(packed.decode(1, out), "exists");
   EXPECT_DEATH(packed.decode(-1, out), "exists");
-  EXPECT_DEATH(paged.decode(1, out), "exists");  // in the page, but not written
+  const std::int32_t page = 0;
+  const std::int64_t readable = 1;
+  const PagedRows paged{
+      {RowFormat::bf16, width, 4, codes.data(), nullptr, RowLayout::planes, 4, 0}, {&page, {1, 1}}, {&readable, {1}}};
+  EXPECT_EQ(paged.row_of(0, 0), 0);
+  EXPECT_DEATH(paged.row_of(0, 1), "exists");  // in the page, but not written
 }
 
 }  // namespace

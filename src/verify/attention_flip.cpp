@@ -77,18 +77,23 @@ bool explains(std::span<const float> out, std::span<const float> want) {
 
 bool read_listed(const AttentionRow& row, Head& head) {
   const Config& config = row.model.config();
-  const PackedRows ring = row.sequence.ring(row.layer);
-  const WindowPlace place{.ring_slots = ring.rows, .committed = row.sequence.length()};
+  const HostRows ring = row.sequence.ring(row.layer);
+  const WindowPlace place{.ring_slots = ring.rows.rows, .committed = row.sequence.length()};
   const std::int64_t source = row.model.kv_source_of(row.layer);
+  std::int64_t listed_groups = 0;
+  for (const std::int64_t entry : row.list) {
+    if (is_listed_group(entry)) listed_groups = std::max(listed_groups, group_of(entry) + 1);
+  }
+  if (listed_groups > 0 && source < 0) return false;
+  const HostRows groups = listed_groups > 0 ? row.sequence.compressed(source, listed_groups) : HostRows{};
   for (const std::int64_t entry : row.list) {
     auto& kv = head.kv.emplace_back();
     if (entry == -1) continue;
     kv.resize(static_cast<std::size_t>(config.head_dim));
     if (is_listed_group(entry)) {
-      if (source < 0) return false;
-      row.sequence.compressed(source, group_of(entry) + 1).decode(group_of(entry), kv);
+      groups.rows.decode(group_of(entry), kv);
     } else if (place.position_of(place.slot_of(entry)) == entry) {
-      ring.decode(place.slot_of(entry), kv);
+      ring.rows.decode(place.slot_of(entry), kv);
     } else {
       return false;
     }

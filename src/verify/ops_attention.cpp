@@ -55,25 +55,24 @@ template <class T>
 std::vector<float> attend(OpsCase& c, const GoldenTensor& q, const GoldenTensor& kv, const GoldenTensor& slots,
                           const GoldenTensor& sink, float scale, bool round_probabilities) {
   const std::int64_t batch = q.extent(0), rows = batch * q.extent(1), heads = q.extent(2), head_dim = q.extent(3);
-  std::vector<AttentionSource> sources;
-  std::vector<std::int32_t> sequence;
-  const PackedRows nothing{.format = RowFormat::bf16, .width = head_dim};
-  for (std::int64_t b = 0; b < batch; ++b) {
-    AttentionSource source{
-        .ring = nothing, .own = nothing, .compressed = {.format = RowFormat::bf16, .width = head_dim, .pages = {}}};
-    source.ring.rows = kv.extent(1);
-    source.ring.codes = static_cast<const std::uint8_t*>(kv.data) + b * kv.extent(1) * head_dim * 2;
-    sources.push_back(source);
-    sequence.insert(sequence.end(), static_cast<std::size_t>(q.extent(1)), static_cast<std::int32_t>(b));
-  }
+  // The window of every batch, one behind the other.
+  const PackedRows ring{RowFormat::bf16, head_dim, batch * kv.extent(1), static_cast<const std::uint8_t*>(kv.data),
+                        nullptr};
+  const std::int64_t slots_of_batch = q.extent(1) * slots.extent(2);
   std::vector<std::int32_t> listed;
-  for (const std::int64_t slot : slots.numbers) listed.push_back(static_cast<std::int32_t>(slot));
+  for (std::size_t i = 0; i < slots.numbers.size(); ++i) {
+    const std::int64_t first = static_cast<std::int64_t>(i) / slots_of_batch * kv.extent(1);
+    listed.push_back(static_cast<std::int32_t>(slots.numbers[i] < 0 ? -1 : first + slots.numbers[i]));
+  }
   std::vector<T> out(q.values.size());
   Context context;
   c.backend.sparse_attention(context, {.q = ConstValues<3>(q.data, DType::bf16, {rows, heads, head_dim}),
-                                       .source = sources,
-                                       .sequence = {sequence.data(), {rows}},
-                                       .slot = {listed.data(), {rows, slots.extent(2)}},
+                                       .own = {},
+                                       .ring = ring,
+                                       .window = {listed.data(), {rows, slots.extent(2)}},
+                                       .groups = {},
+                                       .group = {nullptr, {rows, 0}},
+                                       .sequence = {},
                                        .sink = {sink.values.data(), {heads}},
                                        .scale = scale,
                                        .round_probabilities = round_probabilities,

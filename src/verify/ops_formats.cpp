@@ -48,14 +48,10 @@ Status verify_round_trip(OpsCase& c, const GoldenTensor& x, const RoundTrip& tri
   }
   std::vector<std::uint8_t> code(static_cast<std::size_t>(rows * code_width));
   std::vector<std::uint8_t> scale(static_cast<std::size_t>(rows * scale_width));
-  std::vector<RowSlot> slots;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    slots.push_back({code.data() + row * code_width, scale.data() + row * scale_width});
-  }
+  const PackedRowsOut packed{trip.format, width, rows, code.data(), scale.data()};
   Context context;
   const View<const float, 2> in(x.values.data(), {rows, width});
-  c.backend.encode_rows(context, {in, trip.format, slots});
-  const PackedRows packed{trip.format, width, rows, code.data(), scale.data()};
+  c.backend.encode_rows(context, {in, packed, {}});
   std::vector<float> decoded(x.values.size());
   for (std::int64_t row = 0; row < rows; ++row) {
     packed.decode(row,

@@ -20,22 +20,8 @@ HWY_BEFORE_NAMESPACE();
 namespace cachalot {
 namespace HWY_NAMESPACE {
 
-struct PackedRow {
-  const std::uint8_t* codes;
-  const std::uint8_t* scales;
-};
-HWY_INLINE PackedRow packed_row(const PackedRows& r, std::int64_t row) {
-  check(row >= 0 && row < r.rows, "a packed row that exists");
-  return {r.codes + row * code_step(r.format, r.width, r.layout),
-          r.scales + row * scale_step(r.format, r.width, r.layout)};
-}
-HWY_INLINE PackedRow packed_row(const PagedRows& r, std::int64_t row) {
-  check(row >= 0 && row < r.rows, "a paged row that exists");
-  return packed_row(r.page(row / r.page_rows), row % r.page_rows);
-}
-
 // The row's values as f32, zeros behind them up to `padded`. Exactly decode_row's.
-HWY_INLINE void decode_packed(RowFormat f, PackedRow row, std::int64_t n, float* to, std::int64_t padded) {
+HWY_INLINE void decode_packed(RowFormat f, PackedRows::Place row, std::int64_t n, float* to, std::int64_t padded) {
   const auto [codes, scales] = row;
   const std::int64_t whole = n / 32 * 32;
   switch (f) {

@@ -10,9 +10,8 @@ namespace {
 
 // A value is compared for its group's largest, and scaled.
 Work work(const EncodeRowsArgs& a) {
-  const auto slots = static_cast<std::int64_t>(a.out.size());
-  return {.read = bytes(a.x) + slots * static_cast<std::int64_t>(sizeof(RowSlot)),
-          .written = slots * row_bytes(a.format, a.x.extent(1)),
+  return {.read = bytes(a.x) + bytes(a.row),
+          .written = a.x.extent(0) * row_bytes(a.out.format, a.x.extent(1)),
           .flops = 2 * a.x.size()};
 }
 
@@ -34,9 +33,8 @@ void encode_rows_bench(Bench& bench) {
       const std::int64_t count = rows * s.rows_each;
       bench.measure(&Backend::encode_rows, fmt::format("{} {} x {} {}", s.what, s.rows_each, width, name(s.format)),
                     rows, work, [&](Memory& m) {
-                      return EncodeRowsArgs{.x = m.bf16s<2>({count, width}),
-                                            .format = s.format,
-                                            .out = m.packed_out(s.format, width, count)};
+                      return EncodeRowsArgs{
+                          .x = m.bf16s<2>({count, width}), .out = m.packed_out(s.format, width, count), .row = {}};
                     });
     }
   }

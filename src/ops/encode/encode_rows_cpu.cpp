@@ -83,7 +83,7 @@ HWY_INLINE std::uint8_t encode_group(RowFormat format, const float* x, std::uint
 }
 
 // values: [padded width], to work in.
-void encode_one(ConstValues<1> x, RowFormat format, View<float, 1> values, RowSlot out) {
+void encode_one(ConstValues<1> x, RowFormat format, View<float, 1> values, PackedRowsOut::Place out) {
   const std::int64_t n = x.extent(0);
   for (std::int64_t i = 0; i < n; i += width) hn::StoreU(load(x, i), F32(), &values[i]);
   if (group_size(format) == 1) {
@@ -106,13 +106,14 @@ HWY_EXPORT(encode_one);
 
 void encode_rows_cpu(Context& context, const EncodeRowsArgs& a) {
   const std::int64_t dim = a.x.extent(1);
-  check(static_cast<std::int64_t>(a.out.size()) == a.x.extent(0), "encode_rows: one place for each row");
-  check(dim % group_size(a.format) == 0, "a packed row has whole groups");
+  check(a.row.empty() || a.row.extent(0) == a.x.extent(0), "encode_rows: one place for each row");
+  check(a.out.width == dim, "encode_rows: rows as wide as their places");
+  check(dim % group_size(a.out.format) == 0, "a packed row has whole groups");
   const Arena::Frame frame(context.scratch);
   const auto values = context.scratch.take<float, 2>({context.pool.threads(), ceil_div<std::int64_t>(dim, 16) * 16});
   context.pool.parallel(a.x.extent(0), 8, [&](std::int64_t begin, std::int64_t end, int thread) {
     for (std::int64_t r = begin; r < end; ++r) {
-      HWY_DYNAMIC_DISPATCH(encode_one)(a.x[r], a.format, values[thread], a.out[static_cast<std::size_t>(r)]);
+      HWY_DYNAMIC_DISPATCH(encode_one)(a.x[r], a.out.format, values[thread], a.out[a.target(r)]);
     }
   });
 }

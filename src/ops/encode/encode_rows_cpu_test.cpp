@@ -14,13 +14,8 @@ constexpr RowFormat every_format[] = {RowFormat::f32, RowFormat::bf16, RowFormat
 template <class Operator>
 std::vector<float> bytes(Operator op, Context& context, Tensor<2>& x, RowFormat f) {
   const std::int64_t width = x.shape[1];
-  const std::int64_t step = code_bytes(f, width) + scale_bytes(f, width);
-  std::vector<std::uint8_t> memory(static_cast<std::size_t>(x.shape[0] * step));
-  std::vector<RowSlot> slot;
-  for (std::int64_t r = 0; r < x.shape[0]; ++r) {
-    slot.push_back({memory.data() + r * step, memory.data() + r * step + code_bytes(f, width)});
-  }
-  op(context, {x, f, slot});
+  std::vector<std::uint8_t> memory(static_cast<std::size_t>(x.shape[0] * row_bytes(f, width)));
+  op(context, {x, packed_rows(f, width, x.shape[0], memory.data(), RowLayout::records), {}});
   return {memory.begin(), memory.end()};
 }
 

@@ -7,12 +7,13 @@
 namespace cachalot {
 
 void encode_rows_ref(Context&, const EncodeRowsArgs& a) {
-  check(static_cast<std::int64_t>(a.out.size()) == a.x.extent(0), "encode_rows: one place for each row");
+  check(a.row.empty() || a.row.extent(0) == a.x.extent(0), "encode_rows: one place for each row");
+  check(a.out.width == a.x.extent(1), "encode_rows: rows as wide as their places");
   std::vector<float> values(static_cast<std::size_t>(a.x.extent(1)));
-  for (std::size_t row = 0; row < a.out.size(); ++row) {
-    const auto x = a.x[static_cast<std::int64_t>(row)];
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = x.load(static_cast<std::int64_t>(i));
-    encode_row(a.format, values, a.out[row].codes, a.out[row].scales);
+  for (std::int64_t row = 0; row < a.x.extent(0); ++row) {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = a.x[row].load(static_cast<std::int64_t>(i));
+    const auto [codes, scales] = a.out[a.target(row)];
+    encode_row(a.out.format, values, codes, scales);
   }
 }
 

@@ -17,7 +17,7 @@ namespace HWY_NAMESPACE {
 
 // One row of the table into its columns. decoded: [padded width].
 void lookup_one(const PackedRows& t, std::int64_t id, View<float, 1> decoded, Values<1> out) {
-  decode_packed(t.format, packed_row(t, id), t.width, decoded.data(), decoded.extent(0));
+  decode_packed(t.format, t[id], t.width, decoded.data(), decoded.extent(0));
   for (std::int64_t i = 0; i < t.width; i += width) store(hn::LoadU(F32(), &decoded[i]), out, i);
 }
 

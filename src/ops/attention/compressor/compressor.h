@@ -3,16 +3,33 @@
 // Source: spec 3.3 (r > 1).
 #pragma once
 
+#include <cstdint>
+
 #include "ops/context.h"
+#include "tensor/packed_rows.h"
 #include "tensor/values.h"
 #include "tensor/view.h"
 
 namespace cachalot {
 
 struct CompressorArgs {
-  View<const float* const, 2> kv;     // [groups, ratio], each the [head_dim] of one token, tokens ascending
-  View<const float* const, 2> score;  // [groups, ratio], likewise
-  Values<2> out;                      // [groups, head_dim]: before the norm
+  PackedRows own;   // a token each, of this step: f32, head_dim of kv, then head_dim of score
+  PackedRows kept;  // the same, of earlier steps
+  View<const std::int32_t, 2>
+      token;      // [groups, ratio], tokens ascending: below own.rows a row of own, from there on of kept
+  Values<2> out;  // [groups, head_dim]: before the norm
+
+  // [2 · head_dim] of a group's token.
+  const float* input(std::int64_t group, std::int64_t t) const {
+    const std::int64_t row = token[group][t];
+    return reinterpret_cast<const float*>(row < own.rows ? own[row].codes : kept[row - own.rows].codes);
+  }
+  bool fits() const {
+    const auto fit = [&](const PackedRows& r) {
+      return r.rows == 0 || (r.format == RowFormat::f32 && r.width == 2 * out.extent(1));
+    };
+    return fit(own) && fit(kept) && token.extent(0) == out.extent(0);
+  }
 };
 
 // Numerics: softmax in double, rounded to f32; weight · kv and their sum in f32, tokens ascending; stored once.

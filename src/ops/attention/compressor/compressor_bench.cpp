@@ -10,8 +10,8 @@ namespace {
 
 // A token's channel: difference to the largest, e^x, sum, and the weighted sum; the channel: one division a token.
 Work work(const CompressorArgs& a) {
-  const std::int64_t values = a.kv.size() * a.out.extent(1);
-  return {.read = 2 * values * 4 + bytes(a.kv) + bytes(a.score), .written = bytes(a.out), .flops = 6 * values};
+  const std::int64_t values = a.token.size() * a.out.extent(1);
+  return {.read = 2 * values * 4 + bytes(a.token), .written = bytes(a.out), .flops = 6 * values};
 }
 
 }  // namespace
@@ -21,13 +21,12 @@ void compressor_bench(Bench& bench) {
   const std::int64_t ratio = 2;
   for (const std::int64_t groups : bench.rows()) {
     bench.measure(&Backend::compressor, fmt::format("ratio {}, dim {}", ratio, dim), groups, work, [&](Memory& m) {
-      const auto tokens = [&] {
-        const View<float, 2> values = m.floats<2>({groups * ratio, dim});
-        const auto pointers = m.all<const float*, 2>({groups, ratio}, nullptr);
-        for (std::int64_t i = 0; i < groups * ratio; ++i) pointers.data()[i] = values[i].data();
-        return View<const float* const, 2>(pointers.data(), pointers.shape());
-      };
-      return CompressorArgs{.kv = tokens(), .score = tokens(), .out = m.bf16_out<2>({groups, dim})};
+      const auto token = m.all<std::int32_t, 2>({groups, ratio}, 0);
+      for (std::int64_t i = 0; i < token.size(); ++i) token.data()[i] = static_cast<std::int32_t>(i);
+      return CompressorArgs{.own = m.packed(RowFormat::f32, 2 * dim, groups * ratio),
+                            .kept = {},
+                            .token = token,
+                            .out = m.bf16_out<2>({groups, dim})};
     });
   }
 }

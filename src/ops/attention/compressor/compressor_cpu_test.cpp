@@ -22,13 +22,13 @@ struct Tokens {
 
   template <class Operator>
   std::vector<float> pool(Operator op, Context& context, DType type, std::int64_t first, std::int64_t n) const {
-    Array<const float*, 2> k({n, ratio}), s({n, ratio});
+    Array<std::int32_t, 2> token({n, ratio});
     for (std::int64_t i = 0; i < n * ratio; ++i) {
-      k.at[static_cast<std::size_t>(i)] = kv.data() + (first * ratio + i) * dim;
-      s.at[static_cast<std::size_t>(i)] = score.data() + (first * ratio + i) * dim;
+      token.at[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(first * ratio + i);
     }
+    const StoredInputs inputs(kv, score, dim);
     Tensor<2> out(type, {n, dim});
-    op(context, {k, s, out});
+    op(context, {inputs.own(), inputs.kept(), token, out});
     return floats(out);
   }
 };

@@ -11,7 +11,7 @@
 namespace cachalot {
 namespace {
 
-// Tokens stand anywhere: `first` says where each group's tokens begin in the two planes.
+// Tokens stand anywhere: `first` says where each group's tokens begin. Those from the middle on are earlier ones.
 struct Tokens {
   std::int64_t dim;
   std::vector<float> kv;
@@ -20,18 +20,15 @@ struct Tokens {
 
 Tensor<2> run(const Tokens& t, const std::vector<std::int64_t>& first, std::int64_t ratio, DType type = DType::f32) {
   const auto groups = static_cast<std::int64_t>(first.size());
-  Array<const float*, 2> kv({groups, ratio});
-  Array<const float*, 2> score({groups, ratio});
+  Array<std::int32_t, 2> token({groups, ratio});
   for (std::int64_t g = 0; g < groups; ++g) {
-    for (std::int64_t i = 0; i < ratio; ++i) {
-      const std::int64_t at = (first[static_cast<std::size_t>(g)] + i) * t.dim;
-      kv.view()[g][i] = t.kv.data() + at;
-      score.view()[g][i] = t.score.data() + at;
-    }
+    for (std::int64_t i = 0; i < ratio; ++i)
+      token.view()[g][i] = static_cast<std::int32_t>(first[static_cast<std::size_t>(g)] + i);
   }
+  const StoredInputs inputs(t.kv, t.score, t.dim);
   Context context;
   Tensor<2> out(type, {groups, t.dim});
-  compressor_ref(context, {kv, score, out});
+  compressor_ref(context, {inputs.own(), inputs.kept(), token, out});
   return out;
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "ops/context.h"
 #include "tensor/packed_rows.h"
@@ -20,9 +19,8 @@ struct IndexerArgs {
   PackedRows q;           // [rows · heads, index_head_dim], rotated, e2m1 + ue8m0 per 32 (other formats are legal)
   ConstValues<2> weight;  // [rows, heads]
   float weight_scale;     // index_head_dim^-½ · heads^-½, multiplies each weight in f32
-  std::span<const PagedRows>
-      keys;  // per sequence: [groups, index_head_dim]; a visible group that has no key counts as a zero key
-  View<const std::int32_t, 1> sequence;  // [rows], index into keys
+  PagedRows keys;  // of each sequence: [groups, index_head_dim]; a visible group that has no key counts as a zero key
+  View<const std::int32_t, 1> sequence;  // [rows], a sequence of keys
   View<const std::int64_t, 1> visible;   // [rows]
   View<float, 2> score;                  // [rows, groups], -inf from visible on; groups >= every visible
 };

@@ -15,7 +15,7 @@ Work work(const IndexerArgs& a) {
   Work w{
       .read = bytes(a.weight) + bytes(a.sequence) + bytes(a.visible) + rows * heads * row_bytes(a.q.format, a.q.width),
       .written = bytes(a.score)};
-  for (const PagedRows& k : a.keys) w.read += k.rows * row_bytes(k.format, k.width);
+  for (const std::int64_t n : a.keys.readable.span()) w.read += n * row_bytes(a.q.format, a.q.width);
   for (const std::int64_t v : a.visible.span()) w.flops += v * heads * (2 * a.q.width + 3);
   return w;
 }
@@ -33,7 +33,7 @@ void indexer_bench(Bench& bench) {
                     return IndexerArgs{.q = m.packed(format, dim, rows * heads),
                                        .weight = m.bf16s<2>({rows, heads}),
                                        .weight_scale = 0.015625f,
-                                       .keys = m.list(1, m.paged(format, dim, groups, 256)),
+                                       .keys = m.paged(format, RowLayout::planes, dim, groups, 256),
                                        .sequence = m.all<std::int32_t, 1>({rows}, 0),
                                        .visible = m.all<std::int64_t, 1>({rows}, groups),
                                        .score = m.float_out<2>({rows, groups})};

@@ -23,7 +23,7 @@ namespace HWY_NAMESPACE {
 
 void decode_queries(const IndexerArgs& a, std::int64_t row, View<float, 1> q, View<float, 1> weight) {
   for (std::int64_t h = 0; h < weight.extent(0); ++h) {
-    decode_packed(a.q.format, packed_row(a.q, row * weight.extent(0) + h), a.q.width, &q[h * a.q.width], a.q.width);
+    decode_packed(a.q.format, a.q[row * weight.extent(0) + h], a.q.width, &q[h * a.q.width], a.q.width);
     weight[h] = a.weight[row].load(h) * a.weight_scale;
   }
 }
@@ -43,7 +43,7 @@ HWY_INLINE void transpose_bytes(D d, V* rows) {
 }
 
 // Values 32 g … of the tile's keys, for e2m1 with a ue8m0 scale per 32: 16 bytes of each key.
-HWY_INLINE void decode_group(const PackedRow* key, std::int64_t g, float* to) {
+HWY_INLINE void decode_group(const PackedRows::Place* key, std::int64_t g, float* to) {
   const hn::CappedTag<std::uint8_t, 16> bytes;
   HWY_ALIGN std::uint8_t code[16][tile_keys];
   HWY_ALIGN float scale[tile_keys];
@@ -67,19 +67,23 @@ HWY_INLINE void decode_group(const PackedRow* key, std::int64_t g, float* to) {
 }
 #endif
 
-// Keys first … as columns of `to`, [width, tile_keys]; zeros where there is no key. one: [width], to work in.
-void decode_keys(const PagedRows& keys, std::int64_t first, std::int64_t dim, float* to, float* one) {
-  const std::int64_t there = std::clamp<std::int64_t>(keys.rows - first, 0, tile_keys);
-  const bool by_group = width > 1 && keys.format == RowFormat::e2m1_e8m0_32 && there > 0;
+// Keys first … of a sequence as columns of `to`, [width, tile_keys]; zeros where there is no key. one: [width], to work
+// in.
+void decode_keys(const PagedRows& keys, std::int64_t sequence, std::int64_t first, std::int64_t dim, float* to,
+                 float* one) {
+  const std::int64_t there = std::clamp<std::int64_t>(keys.readable[sequence] - first, 0, tile_keys);
+  const bool by_group = width > 1 && keys.pool.format == RowFormat::e2m1_e8m0_32 && there > 0;
 #if HWY_TARGET != HWY_SCALAR
   if (by_group) {
-    PackedRow key[tile_keys];
-    for (std::int64_t i = 0; i < tile_keys; ++i) key[i] = packed_row(keys, first + std::min(i, there - 1));
+    PackedRows::Place key[tile_keys];
+    for (std::int64_t i = 0; i < tile_keys; ++i) {
+      key[i] = keys.pool[keys.row_of(sequence, first + std::min(i, there - 1))];
+    }
     for (std::int64_t g = 0; g < dim / 32; ++g) decode_group(key, g, to);
   }
 #endif
   for (std::int64_t i = 0; i < there && !by_group; ++i) {
-    decode_packed(keys.format, packed_row(keys, first + i), dim, one, dim);
+    decode_packed(keys.pool.format, keys.pool[keys.row_of(sequence, first + i)], dim, one, dim);
     for (std::int64_t k = 0; k < dim; ++k) to[k * tile_keys + i] = one[k];
   }
   for (std::int64_t k = 0; k < dim && there < tile_keys; ++k) {
@@ -168,8 +172,8 @@ void score_band(Context& context, const IndexerArgs& a, std::int64_t first, std:
     for (std::int64_t tile = begin; tile < end; ++tile) {
       const Run& run = *(std::ranges::upper_bound(all, tile, {}, &Run::first_tile) - 1);
       const std::int64_t group = (tile - run.first_tile) * tile_keys;
-      const PagedRows& from = a.keys[static_cast<std::size_t>(a.sequence[first + run.first])];
-      HWY_DYNAMIC_DISPATCH(decode_keys)(from, group, dim, decoded, decoded + dim * tile_keys);
+      HWY_DYNAMIC_DISPATCH(decode_keys)
+      (a.keys, a.sequence[first + run.first], group, dim, decoded, decoded + dim * tile_keys);
       for (std::int64_t i = run.first; i < run.first + run.rows; ++i) {
         const std::int64_t seen = std::min(a.visible[first + i] - group, tile_keys);
         if (seen <= 0) continue;
@@ -188,8 +192,8 @@ void indexer_cpu(Context& context, const IndexerArgs& a) {
   for (std::int64_t row = 0; row < rows; ++row) {
     check(a.visible[row] >= 0 && a.visible[row] <= a.score.extent(1),
           "indexer: a place for the score of every visible group");
-    const PagedRows& keys = a.keys[static_cast<std::size_t>(a.sequence[row])];
-    check(keys.rows == 0 || keys.width == a.q.width, "indexer: keys are as wide as queries");
+    check(a.keys.readable[a.sequence[row]] == 0 || a.keys.pool.width == a.q.width,
+          "indexer: keys are as wide as queries");
   }
   const Arena::Frame frame(context.scratch);
   const std::int64_t band = std::min(rows, band_rows);

@@ -17,11 +17,11 @@ struct Case {
   RowFormat format;
   StoredRows q;
   Tensor<2> weight;
-  std::vector<PagedRows> keys;
+  PagedRows keys;
   Array<std::int32_t, 1> sequence;
   Array<std::int64_t, 1> visible;
 
-  Case(std::int64_t rows, std::int64_t h, std::int64_t w, std::int64_t g, std::vector<PagedRows> k, RowFormat f,
+  Case(std::int64_t rows, std::int64_t h, std::int64_t w, std::int64_t g, const PagedRows& k, RowFormat f,
        DType weight_type, Random& random)
       : heads(h),
         width(w),
@@ -29,11 +29,10 @@ struct Case {
         format(f),
         q(f, w, random_floats(rows * h * w, random, 3)),
         weight(weight_type, {rows, h}, random),
-        keys(std::move(k)),
+        keys(k),
         sequence({rows}),
         visible({rows}) {
-    for (std::int32_t& s : sequence.at)
-      s = static_cast<std::int32_t>(random.below(static_cast<std::int64_t>(keys.size())));
+    for (std::int32_t& s : sequence.at) s = static_cast<std::int32_t>(random.below(keys.readable.extent(0)));
     for (std::int64_t& v : visible.at) v = random.below(groups + 1);
   }
 
@@ -62,12 +61,11 @@ TEST(IndexerCpu, AgreesWithTheReferenceAtEveryShape) {
       const std::int64_t width = f == RowFormat::f32 ? 1 + random.below(70) : 32 * (1 + random.below(4));
       const StoredRows one(f, width, random_floats((1 + random.below(150)) * width, random, 2));
       const StoredRows two(f, width, random_floats((1 + random.below(40)) * width, random, 2));
-      const StoredPages first(one, 1 + random.below(40));
-      const StoredPages second(two, 1 + random.below(9));
+      const StoredPages pages({&one, &two}, 1 + random.below(40),
+                              round % 3 == 0 ? RowLayout::records : RowLayout::planes);
       const std::int64_t rows = 1 + random.below(7), heads = 1 + random.below(9);
       const std::int64_t groups = std::max(one.rows.rows, two.rows.rows) + random.below(3);
-      Case c(rows, heads, width, groups, {first.rows, second.rows}, f, round % 2 == 0 ? DType::f32 : DType::bf16,
-             random);
+      Case c(rows, heads, width, groups, pages.rows, f, round % 2 == 0 ? DType::f32 : DType::bf16, random);
       agreement.add(indexer_ref, indexer_cpu,
                     [&](auto op, Context& context) { return c.scores(op, context, 0, c.rows()); });
     }
@@ -79,9 +77,9 @@ TEST(IndexerCpu, AgreesWithTheReferenceAtTheModelsSizeAndPastABandOfRows) {
   Random random(2);
   Agreement agreement;
   const StoredRows keys(RowFormat::e2m1_e8m0_32, 128, random_floats(300 * 128, random, 2));
-  const StoredPages pages(keys, 64);
+  const StoredPages pages({&keys}, 64);
   for (const std::int64_t rows : {1, 2, 70}) {
-    Case c(rows, 32, 128, 300, {pages.rows}, RowFormat::e2m1_e8m0_32, DType::bf16, random);
+    Case c(rows, 32, 128, 300, pages.rows, RowFormat::e2m1_e8m0_32, DType::bf16, random);
     agreement.add(indexer_ref, indexer_cpu, [&](auto op, Context& context) { return c.scores(op, context, 0, rows); });
   }
   EXPECT_EQ(agreement.unequal, 0) << agreement;  // the dots are exact
@@ -91,9 +89,8 @@ TEST(IndexerCpu, EveryRowIsTheSameAloneAndAmongOthers) {
   Random random(3);
   const StoredRows one(RowFormat::e2m1_e8m0_32, 64, random_floats(77 * 64, random));
   const StoredRows two(RowFormat::e2m1_e8m0_32, 64, random_floats(50 * 64, random));
-  const StoredPages first(one, 8);
-  const StoredPages second(two, 7);
-  Case c(90, 6, 64, 80, {first.rows, second.rows}, RowFormat::e2m1_e8m0_32, DType::f32, random);
+  const StoredPages pages({&one, &two}, 8);
+  Case c(90, 6, 64, 80, pages.rows, RowFormat::e2m1_e8m0_32, DType::f32, random);
   EXPECT_TRUE(rows_stand_alone(90, [&](std::int64_t from, std::int64_t n) {
     Context context(2);
     return c.scores(indexer_cpu, context, from, n);
@@ -110,9 +107,9 @@ TEST(IndexerCpu, DecodesEveryCodeOfAKey) {
   keys.scales = scales;
   keys.rows.codes = keys.codes.data();
   keys.rows.scales = keys.scales.data();
-  const StoredPages pages(keys, 5);
+  const StoredPages pages({&keys}, 5);
   Random random(4);
-  Case c(32, 1, 32, 16, {pages.rows}, RowFormat::e2m1_e8m0_32, DType::f32, random);
+  Case c(32, 1, 32, 16, pages.rows, RowFormat::e2m1_e8m0_32, DType::f32, random);
   std::vector<float> one_hot(32 * 32);
   for (std::size_t i = 0; i < 32; ++i) one_hot[33 * i] = i % 2 == 0 ? 1.0f : -1.0f;
   const StoredRows q(RowFormat::e2m1_e8m0_32, 32, one_hot);
@@ -136,8 +133,8 @@ TEST(IndexerCpu, DecodesEveryCodeOfAKey) {
 TEST(IndexerCpu, VisibleGroupWithoutAKeyCountsAsAZeroKeyAndNanStaysNan) {
   Random random(5);
   const StoredRows rows(RowFormat::bf16, 32, std::vector<float>(2 * 32, 1.0f));
-  const StoredPages pages(rows, 4);
-  Case c(2, 1, 32, 40, {pages.rows, PagedRows{}}, RowFormat::bf16, DType::f32, random);
+  const StoredPages pages({&rows, nullptr}, 4);
+  Case c(2, 1, 32, 40, pages.rows, RowFormat::bf16, DType::f32, random);
   c.sequence.at = {0, 1};
   c.visible.at = {39, 2};
   Context context;
@@ -156,8 +153,9 @@ TEST(IndexerCpu, VisibleGroupWithoutAKeyCountsAsAZeroKeyAndNanStaysNan) {
 
 TEST(IndexerCpu, NoRowsAndNoGroupsAreNothingToDo) {
   Random random(6);
+  const StoredPages none({nullptr}, 4);
   for (const std::int64_t rows : {0, 2}) {
-    Case c(rows, 3, 32, 0, {PagedRows{}}, RowFormat::e2m1_e8m0_32, DType::f32, random);
+    Case c(rows, 3, 32, 0, none.rows, RowFormat::e2m1_e8m0_32, DType::f32, random);
     Context context;
     EXPECT_TRUE(c.scores(indexer_cpu, context, 0, rows).empty());
   }

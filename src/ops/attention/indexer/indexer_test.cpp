@@ -29,7 +29,7 @@ struct Case {
   RowFormat format = RowFormat::e2m1_e8m0_32;
 };
 
-Array<float, 2> run(const Case& c, const std::vector<PagedRows>& keys, std::int64_t groups) {
+Array<float, 2> run(const Case& c, const PagedRows& keys, std::int64_t groups) {
   const auto rows = static_cast<std::int64_t>(c.rows.size());
   const StoredRows q(c.format, c.width, c.q);
   Array<std::int32_t, 1> sequence({rows});
@@ -64,17 +64,17 @@ TEST(Indexer, ScoreIsTheWeightedSumOfPositiveDots) {
   c.q[1] = 0.5f;
   c.q[32] = -1;
   const StoredRows rows(RowFormat::e2m1_e8m0_32, 32, key);
-  const StoredPages pages(rows, 4);
-  EXPECT_EQ(run(c, {pages.rows}, 1).at[0], 3 * 0.125f);
+  const StoredPages pages({&rows}, 4);
+  EXPECT_EQ(run(c, pages.rows, 1).at[0], 3 * 0.125f);
 }
 
 TEST(Indexer, InvisibleGroupsAreMinusInfinityFromTheFirstOn) {
   Random random(1);
   const StoredRows rows(RowFormat::e2m1_e8m0_32, 32, random_floats(9 * 32, random));
-  const StoredPages pages(rows, 4);
+  const StoredPages pages({&rows}, 4);
   for (std::int64_t visible = 0; visible <= 9; ++visible) {
     const Case c{1, 32, random_floats(32, random), {1}, {{0, visible}}};
-    const auto score = run(c, {pages.rows}, 9);
+    const auto score = run(c, pages.rows, 9);
     for (std::int64_t g = 0; g < 9; ++g)
       EXPECT_EQ(score.at[static_cast<std::size_t>(g)] == -infinity, g >= visible) << visible;
   }
@@ -83,9 +83,9 @@ TEST(Indexer, InvisibleGroupsAreMinusInfinityFromTheFirstOn) {
 TEST(Indexer, VisibleGroupWithoutAKeyCountsAsAZeroKey) {
   Random random(2);
   const StoredRows rows(RowFormat::e2m1_e8m0_32, 32, random_floats(2 * 32, random));
-  const StoredPages pages(rows, 4);
+  const StoredPages pages({&rows, nullptr}, 4);
   const Case c{1, 32, random_floats(32, random), {-1}, {{0, 4}}};
-  const auto score = run(c, {pages.rows, PagedRows{}}, 5);
+  const auto score = run(c, pages.rows, 5);
   EXPECT_EQ(score.at[2], 0);
   EXPECT_EQ(score.at[3], 0);
   EXPECT_FALSE(std::signbit(score.at[3]));
@@ -99,15 +99,14 @@ TEST(Indexer, MatchesTheFormulaAtTheModelsSize) {
   const std::int64_t width = 128;
   const StoredRows one(RowFormat::e2m1_e8m0_32, width, random_floats(40 * width, random, 2));
   const StoredRows two(RowFormat::e2m1_e8m0_32, width, random_floats(17 * width, random, 2));
-  const StoredPages first(one, 16);
-  const StoredPages second(two, 3);
+  const StoredPages pages({&one, &two}, 16);
   const Case c{heads,
                width,
                random_floats(3 * heads * width, random, 3),
                random_floats(3 * heads, random),
                {{1, 17}, {0, 40}, {0, 1}},
                1 / std::sqrt(128.0f * 32)};
-  const auto score = run(c, {first.rows, second.rows}, 40);
+  const auto score = run(c, pages.rows, 40);
   const StoredRows q(c.format, width, c.q);
   for (std::size_t r = 0; r < 3; ++r) {
     for (std::int64_t g = 0; g < c.rows[r].visible; ++g) {
@@ -133,8 +132,8 @@ TEST(Indexer, KeyEqualToTheQueryScoresHighest) {
     for (float& v : q) v = v < 0 ? -4.0f : 4.0f;
     std::copy(q.begin(), q.end(), keys.begin() + planted * 64);
     const StoredRows rows(RowFormat::e2m1_e8m0_32, 64, keys);
-    const StoredPages pages(rows, 16);
-    const auto score = run({1, 64, q, {1}, {{0, 31}}}, {pages.rows}, 31);
+    const StoredPages pages({&rows}, 16);
+    const auto score = run({1, 64, q, {1}, {{0, 31}}}, pages.rows, 31);
     EXPECT_EQ(std::max_element(score.at.begin(), score.at.end()) - score.at.begin(), planted);
   }
 }
@@ -143,27 +142,25 @@ TEST(Indexer, NanStaysNan) {
   Case c{1, 32, std::vector<float>(32, 1.0f), {1}, {{0, 1}}, 1, RowFormat::bf16};
   c.q[3] = std::nanf("");
   const StoredRows rows(RowFormat::bf16, 32, std::vector<float>(32, 1.0f));
-  const StoredPages pages(rows, 1);
-  EXPECT_TRUE(std::isnan(run(c, {pages.rows}, 1).at[0]));
+  const StoredPages pages({&rows}, 1);
+  EXPECT_TRUE(std::isnan(run(c, pages.rows, 1).at[0]));
 }
 
 TEST(Indexer, EveryRowIsTheSameAloneAndAmongOthers) {
   Random random(5);
   const StoredRows one(RowFormat::e2m1_e8m0_32, 64, random_floats(20 * 64, random));
   const StoredRows two(RowFormat::e2m1_e8m0_32, 64, random_floats(12 * 64, random));
-  const StoredPages first(one, 8);
-  const StoredPages second(two, 8);
-  const std::vector<PagedRows> keys = {first.rows, second.rows};
+  const StoredPages pages({&one, &two}, 8);
   const Case all{
       4, 64, random_floats(4 * 4 * 64, random), random_floats(4 * 4, random), {{0, 3}, {1, 12}, {0, 20}, {1, 0}}};
-  const auto together = run(all, keys, 20);
+  const auto together = run(all, pages.rows, 20);
   for (std::ptrdiff_t r = 0; r < 4; ++r) {
     const Case alone{4,
                      64,
                      {all.q.begin() + r * 256, all.q.begin() + (r + 1) * 256},
                      {all.weight.begin() + r * 4, all.weight.begin() + (r + 1) * 4},
                      {all.rows[static_cast<std::size_t>(r)]}};
-    const auto score = run(alone, keys, 20);
+    const auto score = run(alone, pages.rows, 20);
     EXPECT_TRUE(std::equal(score.at.begin(), score.at.end(), together.at.begin() + r * 20));
   }
 }

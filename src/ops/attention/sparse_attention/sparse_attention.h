@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "ops/context.h"
 #include "tensor/packed_rows.h"
@@ -12,24 +11,36 @@
 
 namespace cachalot {
 
-// What the rows of one sequence may read. Slots count through the three in order: ring, own, then compressed groups.
-struct AttentionSource {
-  PackedRows ring;       // committed window KV, [ring slots, head_dim]
-  PackedRows own;        // this step's window KV, [rows of the sequence, head_dim]
-  PagedRows compressed;  // [groups, head_dim]; K and V are one vector everywhere
-
-  std::int64_t first_group_slot() const { return ring.rows + own.rows; }
-};
-
+// K and V are one vector everywhere. A row reads two lists, as if they were one: the window's without the -1s at its
+// end, and behind it the groups'; the -1s left out come behind both.
 struct SparseAttentionArgs {
-  ConstValues<3> q;                         // [rows, heads, head_dim], rotated
-  std::span<const AttentionSource> source;  // per sequence
-  View<const std::int32_t, 1> sequence;     // [rows], index into source
-  View<const std::int32_t, 2> slot;         // [rows, listed], read in the order given; -1 = nothing there
-  View<const float, 1> sink;                // [heads], natural-log units, counts in the denominator only
-  float scale;                              // multiplies q · kv before the softmax
-  bool round_probabilities = false;         // see Numerics
-  Values<3> out;                            // [rows, heads, head_dim]; zero where a row lists nothing
+  ConstValues<3> q;  // [rows, heads, head_dim], rotated
+  PackedRows own;    // this step's window KV, of all sequences
+  PackedRows ring;   // committed window KV, of all sequences
+  View<const std::int32_t, 2>
+      window;        // [rows, listed]: below own.rows a row of own, from there on of ring; -1 = nothing there
+  PagedRows groups;  // compressed KV of each sequence
+  View<const std::int32_t, 2>
+      group;  // [rows, listed groups], of the row's sequence, -1 = nothing there; [rows, 0]: none
+  View<const std::int32_t, 1> sequence;  // [rows], a sequence of groups; read only where groups are
+  View<const float, 1> sink;             // [heads], natural-log units, counts in the denominator only
+  float scale;                           // multiplies q · kv before the softmax
+  bool round_probabilities = false;      // see Numerics
+  Values<3> out;                         // [rows, heads, head_dim]; zero where a row lists nothing
+
+  std::int64_t listed() const { return window.extent(1) + group.extent(1); }
+  // The joined list of a row: -1, rows of own and ring as in `window`, and from own.rows + ring.rows on rows of the
+  // groups' pool. to: [listed()].
+  void join(std::int64_t row, View<std::int64_t, 1> to) const;
+  struct Source {
+    const PackedRows& rows;
+    std::int64_t row;
+  };
+  Source source(std::int64_t entry) const {  // of an entry that is not -1
+    if (entry < own.rows) return {own, entry};
+    entry -= own.rows;
+    return entry < ring.rows ? Source{ring, entry} : Source{groups.pool, entry - ring.rows};
+  }
 };
 
 // Numerics: the list is taken in blocks of 64 entries (-1 entries count), each relative to the maximum so far; a

@@ -26,18 +26,13 @@ namespace cachalot {
 namespace HWY_NAMESPACE {
 
 // Entries of a list as rows of f32, zeros where nothing is.
-void decode_slots(const AttentionSource& s, View<const std::int32_t, 1> slot, std::int64_t dim, float* to,
-                  std::int64_t stride) {
-  for (std::int64_t j = 0; j < slot.extent(0); ++j, to += stride) {
-    const std::int64_t at = slot[j];
-    if (at < 0) {
+void decode_slots(const SparseAttentionArgs& a, View<const std::int64_t, 1> list, float* to, std::int64_t stride) {
+  for (std::int64_t j = 0; j < list.extent(0); ++j, to += stride) {
+    if (list[j] < 0) {
       std::fill_n(to, stride, 0.0f);
-    } else if (at < s.ring.rows) {
-      decode_packed(s.ring.format, packed_row(s.ring, at), dim, to, stride);
-    } else if (at < s.first_group_slot()) {
-      decode_packed(s.own.format, packed_row(s.own, at - s.ring.rows), dim, to, stride);
     } else {
-      decode_packed(s.compressed.format, packed_row(s.compressed, at - s.first_group_slot()), dim, to, stride);
+      const auto [rows, row] = a.source(list[j]);
+      decode_packed(rows.format, rows[row], a.q.extent(2), to, stride);
     }
   }
 }
@@ -118,7 +113,7 @@ HWY_INLINE void score_heads(const AttentionRow& r, std::int64_t head, const floa
 }
 
 // Scores to probabilities: the new maximum, and this block's share of the weights.
-HWY_INLINE void weigh(const AttentionRow& r, std::int64_t h, View<const std::int32_t, 1> slot, float scale,
+HWY_INLINE void weigh(const AttentionRow& r, std::int64_t h, View<const std::int64_t, 1> slot, float scale,
                       bool round_probabilities) {
   const F32 f;
   HWY_ALIGN float listed[block_entries];
@@ -169,7 +164,7 @@ HWY_INLINE void add_values(const AttentionRow& r, std::int64_t head, const Decod
 // One block of the list, at most block_entries, for heads first … last - 1. The rows of `slots` behind it, up to a
 // slot group, can be read.
 HWY_INLINE void attend_block(const AttentionRow& r, std::int64_t first, std::int64_t last,
-                             View<const std::int32_t, 1> slot, const DecodedSlots& slots, float scale,
+                             View<const std::int64_t, 1> slot, const DecodedSlots& slots, float scale,
                              bool round_probabilities) {
   constexpr int tile_heads = width == 16 ? 4 : width == 8 ? 3 : 2;
   constexpr int tile_slots = width == 16 ? 4 : 2;
@@ -202,7 +197,7 @@ HWY_INLINE void finish_heads(const AttentionRow& r, View<const float, 1> sink, V
 }
 
 // Heads first … last - 1 of a row. kv: the whole list decoded, or one block's room where `decode` is set.
-void attend(const SparseAttentionArgs& a, std::int64_t row, View<const std::int32_t, 1> slot, const AttentionRow& r,
+void attend(const SparseAttentionArgs& a, std::int64_t row, View<const std::int64_t, 1> slot, const AttentionRow& r,
             std::int64_t first, std::int64_t last, View<float, 2> kv, bool decode) {
   begin_heads(r, a.q[row], first, last);
   for (std::int64_t j = 0; j < slot.extent(0); j += block_entries) {
@@ -210,10 +205,7 @@ void attend(const SparseAttentionArgs& a, std::int64_t row, View<const std::int3
     while (n > 0 && slot[j + n - 1] < 0) --n;
     if (n == 0) continue;  // a block that lists nothing changes nothing
     const auto block = slot.part(j, n);
-    if (decode) {
-      const AttentionSource& source = a.source[static_cast<std::size_t>(a.sequence[row])];
-      decode_slots(source, block, a.q.extent(2), kv.data(), kv.extent(1));
-    }
+    if (decode) decode_slots(a, block, kv.data(), kv.extent(1));
     const DecodedSlots slots{decode ? kv.data() : kv[j].data(), kv.extent(1)};
     attend_block(r, first, last, block, slots, a.scale, a.round_probabilities);
   }
@@ -250,14 +242,13 @@ View<float, 2> take_slots(Arena& scratch, std::int64_t entries, std::int64_t pad
 void few_rows(Context& context, const SparseAttentionArgs& a, std::int64_t padded) {
   const std::int64_t heads = a.q.extent(1);
   const AttentionRow state = take_row(context.scratch, heads, padded);
-  const auto kv = take_slots(context.scratch, a.slot.extent(1), padded);
+  const auto kv = take_slots(context.scratch, a.listed(), padded);
+  const auto slot = context.scratch.take<std::int64_t, 1>({a.listed()});
   const std::int64_t share = ceil_div<std::int64_t>(heads, context.pool.threads());
   for (std::int64_t row = 0; row < a.q.extent(0); ++row) {
-    const AttentionSource& source = a.source[static_cast<std::size_t>(a.sequence[row])];
-    const auto slot = a.slot[row];
+    a.join(row, slot);
     context.pool.parallel(slot.extent(0), 16, [&](std::int64_t begin, std::int64_t end, int) {
-      HWY_DYNAMIC_DISPATCH(decode_slots)
-      (source, slot.part(begin, end - begin), a.q.extent(2), kv[begin].data(), kv.extent(1));
+      HWY_DYNAMIC_DISPATCH(decode_slots)(a, slot.part(begin, end - begin), kv[begin].data(), kv.extent(1));
     });
     context.pool.parallel(heads, ceil_div<std::int64_t>(share, 4) * 4, [&](std::int64_t begin, std::int64_t end, int) {
       HWY_DYNAMIC_DISPATCH(attend)(a, row, slot, state, begin, end, kv, false);
@@ -277,13 +268,15 @@ void sparse_attention_cpu(Context& context, const SparseAttentionArgs& a) {
   if (rows < context.pool.threads()) return few_rows(context, a, padded);
   const auto state = context.scratch.take<AttentionRow, 1>({context.pool.threads()});
   const auto kv = context.scratch.take<View<float, 2>, 1>({context.pool.threads()});
+  const auto slot = context.scratch.take<std::int64_t, 2>({context.pool.threads(), a.listed()});
   for (int t = 0; t < context.pool.threads(); ++t) {
     state[t] = take_row(context.scratch, heads, padded);
     kv[t] = take_slots(context.scratch, block_entries, padded);
   }
   context.pool.parallel(rows, 1, [&](std::int64_t begin, std::int64_t end, int thread) {
     for (std::int64_t row = begin; row < end; ++row) {
-      HWY_DYNAMIC_DISPATCH(attend)(a, row, a.slot[row], state[thread], 0, heads, kv[thread], true);
+      a.join(row, slot[thread]);
+      HWY_DYNAMIC_DISPATCH(attend)(a, row, slot[thread], state[thread], 0, heads, kv[thread], true);
     }
   });
 }

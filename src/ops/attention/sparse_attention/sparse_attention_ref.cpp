@@ -10,16 +10,10 @@
 namespace cachalot {
 namespace {
 
-// K = V of one slot; zeros where nothing is.
-std::vector<float> read(const AttentionSource& s, std::int32_t slot, std::int64_t head_dim) {
-  std::vector<float> kv(static_cast<std::size_t>(head_dim));
-  if (slot >= s.first_group_slot()) {
-    s.compressed.decode(slot - s.first_group_slot(), kv);
-  } else if (slot >= s.ring.rows) {
-    s.own.decode(slot - s.ring.rows, kv);
-  } else if (slot >= 0) {
-    s.ring.decode(slot, kv);
-  }
+// K = V of one entry of the list; zeros where nothing is.
+std::vector<float> read(const SparseAttentionArgs& a, std::int64_t entry) {
+  std::vector<float> kv(static_cast<std::size_t>(a.q.extent(2)));
+  if (entry >= 0) a.source(entry).rows.decode(a.source(entry).row, kv);
   return kv;
 }
 
@@ -31,20 +25,19 @@ float dot(const std::vector<float>& q, const std::vector<float>& kv) {
   return static_cast<float>(sum);
 }
 
-void attend(const SparseAttentionArgs& a, std::int64_t row, std::int64_t head,
+void attend(const SparseAttentionArgs& a, std::int64_t row, std::int64_t head, const std::vector<std::int64_t>& list,
             const std::vector<std::vector<float>>& kv) {
-  const auto slot = a.slot[row].span();
-  const std::size_t block = a.round_probabilities ? 64 : slot.size();
+  const std::size_t block = a.round_probabilities ? 64 : list.size();
   const std::vector<float> q = a.q[row][head].floats();
   float top = -1e30f;
   float weights = 0;
-  std::vector<float> score(slot.size());
+  std::vector<float> score(list.size());
   std::vector<float> sum(static_cast<std::size_t>(a.q.extent(2)));
-  for (std::size_t first = 0; first < slot.size(); first += block) {
-    const std::size_t end = std::min(first + block, slot.size());
+  for (std::size_t first = 0; first < list.size(); first += block) {
+    const std::size_t end = std::min(first + block, list.size());
     const float old_top = top;
     for (std::size_t j = first; j < end; ++j) {
-      score[j] = slot[j] < 0 ? -std::numeric_limits<float>::infinity() : dot(q, kv[j]) * a.scale;
+      score[j] = list[j] < 0 ? -std::numeric_limits<float>::infinity() : dot(q, kv[j]) * a.scale;
       top = std::max(top, score[j]);
     }
     const float shrink = exp_f32(old_top - top);
@@ -70,11 +63,11 @@ void attend(const SparseAttentionArgs& a, std::int64_t row, std::int64_t head,
 void sparse_attention_ref(Context&, const SparseAttentionArgs& a) {
   check(a.out.shape() == a.q.shape() && a.sink.extent(0) == a.q.extent(1), "sparse_attention: shapes fit");
   for (std::int64_t row = 0; row < a.q.extent(0); ++row) {
+    std::vector<std::int64_t> list(static_cast<std::size_t>(a.listed()));
+    a.join(row, View<std::int64_t, 1>(list.data(), {a.listed()}));
     std::vector<std::vector<float>> kv;
-    for (const std::int32_t slot : a.slot[row].span()) {
-      kv.push_back(read(a.source[static_cast<std::size_t>(a.sequence[row])], slot, a.q.extent(2)));
-    }
-    for (std::int64_t head = 0; head < a.q.extent(1); ++head) attend(a, row, head, kv);
+    for (const std::int64_t entry : list) kv.push_back(read(a, entry));
+    for (std::int64_t head = 0; head < a.q.extent(1); ++head) attend(a, row, head, list, kv);
   }
 }
 

@@ -1,42 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attention/sparse_attention/sparse_attention.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "ops/test_numbers.h"
+#include "ops/test_attention_sources.h"
 
 namespace cachalot {
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-// One sequence: ring, own rows and compressed groups, in the released formats or any other.
-struct Source {
-  StoredRows ring;
-  StoredRows own;
-  StoredRows groups;
-  StoredPages pages;
-
-  Source(std::int64_t dim, std::int64_t ring_rows, std::int64_t own_rows, std::int64_t group_rows, Random& random,
-         bool plain = false, float size = 1)
-      : ring(plain ? RowFormat::f32 : RowFormat::e4m3_e8m0_32, dim, random_floats(ring_rows * dim, random, size)),
-        own(plain ? RowFormat::f32 : RowFormat::e4m3_e8m0_32, dim, random_floats(own_rows * dim, random, size)),
-        groups(plain ? RowFormat::f32 : RowFormat::e2m1_e4m3_16, dim, random_floats(group_rows * dim, random, size)),
-        pages(groups, 5) {}
-  AttentionSource view() const { return {ring.rows, own.rows, pages.rows}; }
-  std::vector<float> slot(std::int64_t s) const {
-    if (s < ring.rows.rows) return ring.row(s);
-    s -= ring.rows.rows;
-    return s < own.rows.rows ? own.row(s) : groups.row(s - own.rows.rows);
-  }
-};
-
 struct Case {
   Tensor<3> q;  // [rows, heads, dim]
-  std::vector<AttentionSource> source;
+  const AttentionSources& source;
   std::vector<std::int32_t> sequence;
   std::vector<std::vector<std::int32_t>> slot;
   std::vector<float> sink;
@@ -45,17 +22,20 @@ struct Case {
 };
 
 Tensor<3> run(Case c, DType type = DType::f32) {
-  Array<std::int32_t, 1> sequence({c.q.shape[0]});
+  const std::int64_t rows = c.q.shape[0], listed = c.slot.empty() ? 0 : std::ssize(c.slot[0]);
+  Array<std::int32_t, 1> sequence({rows});
   sequence.at = c.sequence;
-  Array<std::int32_t, 2> slot({c.q.shape[0], c.slot.empty() ? 0 : static_cast<std::int64_t>(c.slot[0].size())});
-  slot.at.clear();
-  for (const auto& row : c.slot) slot.at.insert(slot.at.end(), row.begin(), row.end());
+  Array<std::int32_t, 2> window({rows, listed}), group({rows, listed});
+  for (std::int64_t r = 0; r < rows; ++r) {
+    c.source.split(sequence.view()[r], c.slot[static_cast<std::size_t>(r)], window.view()[r], group.view()[r]);
+  }
   Array<float, 1> sink({c.q.shape[1]});
   sink.at = c.sink;
   Tensor<3> out(type, c.q.shape);
   for (std::byte& b : out.bytes) b = std::byte{0x3F};
   Context context;
-  sparse_attention_ref(context, {c.q, c.source, sequence, slot, sink, c.scale, c.round, out});
+  sparse_attention_ref(context, {c.q, c.source.own.rows, c.source.ring, window, c.source.groups.rows, group, sequence,
+                                 sink, c.scale, c.round, out});
   return out;
 }
 
@@ -69,14 +49,13 @@ std::vector<std::int32_t> random_list(std::int64_t listed, std::int64_t slots, R
 
 TEST(SparseAttention, RowThatListsNothingGivesZeros) {
   Random random(1);
-  const Source s(64, 4, 0, 0, random);
+  const AttentionSources s(64, {{4, 0, 0}}, random);
   for (const bool round : {false, true}) {
     for (const std::int64_t listed : {0, 1, 64, 65}) {
       for (const float sink : {0.0f, 80.0f, -80.0f, -infinity}) {
         const std::vector<std::int32_t> nothing(static_cast<std::size_t>(listed), -1);
         const Tensor<3> y =
-            run({Tensor<3>(DType::bf16, {1, 2, 64}, random), {s.view()}, {0}, {nothing}, {sink, sink}, 1, round},
-                DType::bf16);
+            run({Tensor<3>(DType::bf16, {1, 2, 64}, random), s, {0}, {nothing}, {sink, sink}, 1, round}, DType::bf16);
         for (std::int64_t i = 0; i < y.size(); ++i) ASSERT_EQ(y.get(i), 0) << listed << " " << sink;
       }
     }
@@ -85,10 +64,10 @@ TEST(SparseAttention, RowThatListsNothingGivesZeros) {
 
 TEST(SparseAttention, OneSlotWithoutSinkReturnsItsVector) {
   Random random(2);
-  const Source s(64, 5, 3, 7, random);
+  const AttentionSources s(64, {{5, 3, 7}}, random);
   for (std::int32_t slot = 0; slot < 15; ++slot) {  // ring, own and every group, over three pages
-    const Tensor<3> y = run({Tensor<3>(DType::bf16, {1, 1, 64}, random), {s.view()}, {0}, {{-1, slot}}, {-infinity}});
-    const auto want = s.slot(slot);
+    const Tensor<3> y = run({Tensor<3>(DType::bf16, {1, 1, 64}, random), s, {0}, {{-1, slot}}, {-infinity}});
+    const auto want = s.slot(0, slot);
     for (std::int64_t i = 0; i < 64; ++i) ASSERT_EQ(y.get(i), want[static_cast<std::size_t>(i)]) << slot;
   }
 }
@@ -96,24 +75,24 @@ TEST(SparseAttention, OneSlotWithoutSinkReturnsItsVector) {
 // q = 0: each of three slots has weight 1, the sink weighs e^0 = 1 too, but brings no value.
 TEST(SparseAttention, SinkTakesItsShareOfTheDenominatorAlone) {
   Random random(3);
-  const Source s(32, 3, 0, 0, random);
-  Case c{Tensor<3>(DType::f32, {1, 2, 32}), {s.view()}, {0}, {{0, 1, 2}}, {0, std::log(5.0f)}};
+  const AttentionSources s(32, {{3, 0, 0}}, random);
+  Case c{Tensor<3>(DType::f32, {1, 2, 32}), s, {0}, {{0, 1, 2}}, {0, std::log(5.0f)}};
   const Tensor<3> y = run(c);
   for (std::size_t i = 0; i < 32; ++i) {
-    const double sum = static_cast<double>(s.slot(0)[i]) + s.slot(1)[i] + s.slot(2)[i];
+    const double sum = static_cast<double>(s.slot(0, 0)[i]) + s.slot(0, 1)[i] + s.slot(0, 2)[i];
     EXPECT_NEAR(y.get(static_cast<std::int64_t>(i)), sum / 4, 1e-7);
     EXPECT_NEAR(y.get(static_cast<std::int64_t>(32 + i)), sum / 8, 1e-7);
   }
 }
 
 // Written down straight from spec 3.5: no running maximum, no blocks, long double.
-double expected(const Source& s, const Case& c, std::int64_t row, std::int64_t head, std::size_t i) {
+double expected(const AttentionSources& s, const Case& c, std::int64_t row, std::int64_t head, std::size_t i) {
   const auto dim = c.q.shape[2];
   std::vector<long double> score;
   std::vector<long double> value;
   for (const std::int32_t slot : c.slot[static_cast<std::size_t>(row)]) {
     if (slot < 0) continue;
-    const auto kv = s.slot(slot);
+    const auto kv = s.slot(0, slot);
     long double dot = 0;
     for (std::int64_t d = 0; d < dim; ++d) {
       dot += static_cast<long double>(c.q.get((row * c.q.shape[1] + head) * dim + d)) * kv[static_cast<std::size_t>(d)];
@@ -134,9 +113,9 @@ double expected(const Source& s, const Case& c, std::int64_t row, std::int64_t h
 
 TEST(SparseAttention, MatchesTheFormulaAtEveryListLength) {
   Random random(4);
-  const Source s(64, 20, 3, 40, random);
+  const AttentionSources s(64, {{20, 3, 40}}, random);
   for (const std::int64_t listed : {1, 2, 63, 64, 65, 128, 200}) {
-    Case c{Tensor<3>(DType::f32, {2, 3, 64}, random, 3), {s.view()}, {0, 0}, {}, {0.5f, -2, 3}, 1 / std::sqrt(64.0f)};
+    Case c{Tensor<3>(DType::f32, {2, 3, 64}, random, 3), s, {0, 0}, {}, {0.5f, -2, 3}, 1 / std::sqrt(64.0f)};
     for (int row = 0; row < 2; ++row) c.slot.push_back(random_list(listed, 63, random));
     const Tensor<3> exact = run(c);
     c.round = true;
@@ -151,9 +130,9 @@ TEST(SparseAttention, MatchesTheFormulaAtEveryListLength) {
 
 TEST(SparseAttention, MatchesTheFormulaAtTheModelsSize) {
   Random random(5);
-  const Source s(512, 144, 1, 600, random);
+  const AttentionSources s(512, {{144, 1, 600}}, random);
   Case c{Tensor<3>(DType::bf16, {1, 64, 512}, random),
-         {s.view()},
+         s,
          {0},
          {random_list(640, 745, random)},
          random_floats(64, random, 4),
@@ -169,10 +148,10 @@ TEST(SparseAttention, MatchesTheFormulaAtTheModelsSize) {
 
 TEST(SparseAttention, LargeValuesLoseNothing) {
   Random random(13);
-  const Source s(512, 144, 1, 600, random, false, 64);
+  const AttentionSources s(512, {{144, 1, 600}}, random, false, 64);
   for (const float spread : {1.0f, 1 / 64.0f}) {  // one slot takes nearly all, or many share
     Case c{Tensor<3>(DType::bf16, {1, 2, 512}, random),
-           {s.view()},
+           s,
            {0},
            {random_list(640, 745, random)},
            {0, 3},
@@ -187,16 +166,22 @@ TEST(SparseAttention, LargeValuesLoseNothing) {
 
 // Scores of f32 slots of width 1 are chosen: q = 1, the slot's value is its score. 0.3 below the maximum, e^-0.3 =
 // 0.7408…, bf16 0.7421875.
-Case scalar(const Source& s, std::vector<std::int32_t> list) {
-  Case c{Tensor<3>(DType::f32, {1, 1, 1}), {s.view()}, {0}, {std::move(list)}, {-infinity}, 1, true};
+Case scalar(const AttentionSources& s, std::vector<std::int32_t> list) {
+  Case c{Tensor<3>(DType::f32, {1, 1, 1}), s, {0}, {std::move(list)}, {-infinity}, 1, true};
   c.q.set(0, 1);
   return c;
 }
 
-struct ScalarSource : Source {
-  ScalarSource(std::vector<float> v, Random& random)
-      : Source(1, static_cast<std::int64_t>(v.size()), 0, 0, random, true) {
-    std::memcpy(ring.codes.data(), v.data(), 4 * v.size());
+// A ring of them, and groups if there are any.
+struct ScalarSource : AttentionSources {
+  ScalarSource(std::vector<float> v, Random& random, std::vector<float> of_groups = {})
+      : AttentionSources(1, {{std::ssize(v), 0, std::ssize(of_groups)}}, random, true) {
+    std::memcpy(ring.codes, v.data(), 4 * v.size());
+    for (std::int64_t g = 0; g < std::ssize(of_groups); ++g) {
+      const std::int64_t row = groups.rows.row_of(0, g);
+      std::memcpy(groups.memory.data() + (groups.rows.pool[row].codes - groups.memory.data()),
+                  &of_groups[static_cast<std::size_t>(g)], 4);
+    }
   }
 };
 
@@ -225,6 +210,25 @@ TEST(SparseAttention, ProbabilitiesAreRoundedAgainstTheMaximumOfTheirBlockOf64) 
   const double in_one_block = (1 + to_float(to_bf16(p)) * 0.7) / (1 + p);
   EXPECT_NEAR(run(scalar(s, list)).get(0), in_one_block, 1e-7);
   EXPECT_GT(std::abs(in_one_block - in_two_blocks), 1e-4);
+}
+
+// Groups follow the window's last entry: the -1s at its end are behind both and move no group into another block.
+TEST(SparseAttention, GroupsFollowTheLastEntryOfTheWindow) {
+  Random random(14);
+  const ScalarSource s(std::vector<float>(63, -50.0f), random, {0.7f, 1});
+  const double p = std::exp(static_cast<double>(0.7f) - 1);
+  std::vector<std::int32_t> list(80, -1);  // the window's: as long as the groups'
+  for (std::int32_t i = 0; i < 63; ++i) list[static_cast<std::size_t>(i)] = i;
+  list[63] = 63;  // the first group, entry 63 of the joined list
+  list[64] = 64;  // the second, in the next block
+  const double in_two_blocks = (1 + p * 0.7) / (1 + p);
+  EXPECT_NEAR(run(scalar(s, list)).get(0), in_two_blocks, 1e-7);
+  list[62] = -1;  // both are one entry earlier
+  const double in_one_block = (1 + to_float(to_bf16(p)) * 0.7) / (1 + p);
+  EXPECT_NEAR(run(scalar(s, list)).get(0), in_one_block, 1e-7);
+  list[61] = -1;
+  list[62] = 62;  // what is missing within the window counts
+  EXPECT_NEAR(run(scalar(s, list)).get(0), in_two_blocks, 1e-7);
 }
 
 TEST(SparseAttention, HugeScoresStayFinite) {
@@ -261,8 +265,8 @@ TEST(SparseAttention, ScaleMultipliesTheScore) {
 
 TEST(SparseAttention, NanStaysInItsHead) {
   Random random(10);
-  const Source s(32, 4, 0, 0, random);
-  Case c{Tensor<3>(DType::f32, {1, 2, 32}, random), {s.view()}, {0}, {{0, 1}}, {0, 0}};
+  const AttentionSources s(32, {{4, 0, 0}}, random);
+  Case c{Tensor<3>(DType::f32, {1, 2, 32}, random), s, {0}, {{0, 1}}, {0, 0}};
   c.q.set(5, std::nan(""));
   const Tensor<3> y = run(c);
   EXPECT_TRUE(std::isnan(y.get(0)));
@@ -271,16 +275,9 @@ TEST(SparseAttention, NanStaysInItsHead) {
 
 TEST(SparseAttention, EveryRowIsTheSameAloneAndAmongOthers) {
   Random random(11);
-  const Source one(64, 16, 4, 30, random);
-  const Source two(64, 16, 1, 9, random);
+  const AttentionSources both(64, {{16, 4, 30}, {16, 1, 9}}, random);
   for (const bool round : {false, true}) {
-    Case all{Tensor<3>(DType::bf16, {5, 4, 64}, random),
-             {one.view(), two.view()},
-             {0, 1, 0, 1, 0},
-             {},
-             {0, 1, -1, 2},
-             0.125f,
-             round};
+    Case all{Tensor<3>(DType::bf16, {5, 4, 64}, random), both, {0, 1, 0, 1, 0}, {}, {0, 1, -1, 2}, 0.125f, round};
     for (const std::int32_t sequence : all.sequence)
       all.slot.push_back(random_list(130, sequence == 0 ? 50 : 26, random));
     all.slot[2].assign(130, -1);
