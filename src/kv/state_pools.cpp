@@ -7,7 +7,7 @@ namespace {
 // Rows of every block of a pool, those of block 0 from `at` on.
 PackedRowsOut rows_of(const BlockPool& pool, std::int64_t at, std::int64_t block_rows, RowFormat format,
                       std::int64_t width, RowLayout layout) {
-  auto* first = reinterpret_cast<std::uint8_t*>(pool.base()) + at;
+  auto* first = pool.blocks() == 0 ? nullptr : reinterpret_cast<std::uint8_t*>(pool.base() + at);
   PackedRowsOut rows = packed_rows(format, width, block_rows, first, layout);
   rows.rows = pool.blocks() * block_rows;
   rows.page_rows = block_rows;

@@ -69,11 +69,11 @@ struct BasicPackedRows {
 using PackedRows = BasicPackedRows<const std::uint8_t>;
 using PackedRowsOut = BasicPackedRows<std::uint8_t>;
 
-// Rows side by side from `at` on.
+// Rows side by side from `at` on; no memory is no rows.
 template <class Byte>
 constexpr BasicPackedRows<Byte> packed_rows(RowFormat f, std::int64_t width, std::int64_t rows, Byte* at,
                                             RowLayout layout) {
-  return {f, width, rows, at, at + scales_at(f, width, layout, rows), layout};
+  return {f, width, rows, at, at == nullptr ? nullptr : at + scales_at(f, width, layout, rows), layout};
 }
 
 // Rows of several sequences, each in pages of one pool, in the order in which the sequence's table names them.
