@@ -20,7 +20,8 @@ struct Draws {
   std::vector<float> operator()(double shift = 0) {
     std::normal_distribution<double> noise;  // a sigma of 0 is none that the library's distribution takes
     std::vector<float> draw;
-    for (int i = 0; i < 4000; ++i) draw.push_back(static_cast<float>((i % 2 == 0 ? 1 : -1) + sigma * noise(random) + shift));
+    for (int i = 0; i < 4000; ++i)
+      draw.push_back(static_cast<float>((i % 2 == 0 ? 1 : -1) + sigma * noise(random) + shift));
     return draw;
   }
 };
