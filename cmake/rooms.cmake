@@ -40,6 +40,24 @@ if(CACHALOT_PRECOMPILE)
   cachalot_precompiled(cachalot_common fmt::fmt spdlog::spdlog HEADERS ${CACHALOT_COMMON_HEADERS})
 endif()
 
+# What one compiler run takes together has its templates made once. Names that a file keeps to itself are its room's; a test file's
+# stand in a namespace of its own. Sources that are compiled once for each SIMD level stand alone, and a
+# table whose names are letters. The preset debug builds without.
+option(CACHALOT_UNITY "Compile the sources of a room together, a few at a time" ON)
+function(cachalot_unity target)
+  if(NOT CACHALOT_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source ${sources})
+    file(STRINGS ${source} levels REGEX "foreach_target" LIMIT_COUNT 1)
+    if(levels OR source MATCHES "char_ranges\\.cpp$")
+      set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
+endfunction()
+
 # cachalot_room(NAME DEPENDENCY...): every room but base also gets base.
 function(cachalot_room room)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS src/${room}/*.cpp)
@@ -61,6 +79,9 @@ function(cachalot_room room)
     target_link_libraries(cachalot_${room} PUBLIC cachalot_flags ${deps})
     if(CACHALOT_PRECOMPILE)
       target_precompile_headers(cachalot_${room} REUSE_FROM cachalot_common)
+    endif()
+    if(NOT room MATCHES "^(bench|cli)$")  # where files still name things of their own alike
+      cachalot_unity(cachalot_${room})
     endif()
   else()
     add_library(cachalot_${room} INTERFACE)

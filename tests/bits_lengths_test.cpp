@@ -3,7 +3,7 @@
 // the drafts that follow, at every SIMD level; and the levels but the portable one give the same bits as each other.
 #include "bits_settings.h"
 
-namespace cachalot {
+namespace cachalot::bits_lengths_test {
 namespace {
 
 Outcome one_by_one(const Model& model, const std::vector<Row>& rows) {
@@ -80,4 +80,4 @@ TEST(SlowBits, ChunksOfAnySizeAreOneByOneAtThePortableLevel) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::bits_lengths_test

@@ -3,7 +3,7 @@
 // in between, on any number of threads.
 #include "bits_settings.h"
 
-namespace cachalot {
+namespace cachalot::bits_schedules_test {
 namespace {
 
 constexpr std::int64_t longest = 150;
@@ -40,4 +40,4 @@ TEST(SlowBits, AnyScheduleIsOneByOne) { any_schedule_is_one_by_one(Levels::vecto
 TEST(SlowBits, AnyScheduleIsOneByOneAtThePortableLevel) { any_schedule_is_one_by_one(Levels::portable, 12); }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::bits_schedules_test

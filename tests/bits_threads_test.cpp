@@ -2,7 +2,7 @@
 // The thread pool under a whole forward of the cpu backend: small, for TSan runs it.
 #include "bits_settings.h"
 
-namespace cachalot {
+namespace cachalot::bits_threads_test {
 namespace {
 
 TEST(BitsThreads, ThreeThreadsComputeWhatOneDoes) {
@@ -21,4 +21,4 @@ TEST(BitsThreads, ThreeThreadsComputeWhatOneDoes) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::bits_threads_test

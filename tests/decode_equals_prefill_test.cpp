@@ -4,7 +4,7 @@
 // mini-a, whose window is 56 in rings of 72 and whose groups hold 2 tokens or 1.
 #include "sequence_runner.h"
 
-namespace cachalot {
+namespace cachalot::decode_equals_prefill_test {
 namespace {
 
 const Model& mini_a(Numerics numerics) {
@@ -78,4 +78,4 @@ TEST(SlowDecodeEqualsPrefill, InAnyMixOfChunksReleased) { any_schedule_equals_on
 TEST(SlowDecodeEqualsPrefill, InAnyMixOfChunksF32) { any_schedule_equals_one_by_one(Numerics::f32, 120, 8); }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::decode_equals_prefill_test

@@ -6,7 +6,7 @@
 #include "engine/test_conversation.h"
 #include "tokenizer/chat/json_text.h"
 
-namespace cachalot {
+namespace cachalot::demo_chat_test {
 namespace {
 
 Conversation chat(std::vector<Json> messages = {}) {
@@ -90,4 +90,4 @@ TEST(SlowDemoChat, WithDraftsThinksAndCallsAsWithout) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::demo_chat_test

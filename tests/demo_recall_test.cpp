@@ -11,7 +11,7 @@
 #include "checkpoint/safetensors.h"
 #include "engine/load_model.h"
 
-namespace cachalot {
+namespace cachalot::demo_recall_test {
 namespace {
 
 struct Document {
@@ -92,4 +92,4 @@ TEST(SlowDemoRecall, AWrongSelectionForgetsThem) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::demo_recall_test

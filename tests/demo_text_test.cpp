@@ -7,7 +7,7 @@
 #include "engine/perplexity.h"
 #include "verify/golden_file.h"
 
-namespace cachalot {
+namespace cachalot::demo_text_test {
 namespace {
 
 // Two programs that round to bf16 and fp8 part after a few layers, and choose other experts and groups where scores are
@@ -60,4 +60,4 @@ INSTANTIATE_TEST_SUITE_P(Slow, DemoText, testing::Values(Numerics::released, Num
                          [](const auto& of) { return of.param == Numerics::f32 ? "f32" : "released"; });
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::demo_text_test

@@ -9,7 +9,7 @@
 #include "engine/draft_source.h"
 #include "engine/generate.h"
 
-namespace cachalot {
+namespace cachalot::draft_distribution_test {
 namespace {
 
 using Ids = std::vector<std::int32_t>;
@@ -96,4 +96,4 @@ TEST(SlowDraftDistribution, TwentyThousandDraftedCompletionsFollowTheModels) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::draft_distribution_test

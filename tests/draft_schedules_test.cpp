@@ -13,7 +13,7 @@
 #include "engine/draft_pause.h"
 #include "engine/test_drafts.h"
 
-namespace cachalot {
+namespace cachalot::draft_schedules_test {
 namespace {
 
 struct Dice {
@@ -128,4 +128,4 @@ TEST(SlowDraftSchedules, ChangeNoBitOfTheBundledModel) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::draft_schedules_test

@@ -9,7 +9,7 @@
 #include "golden_copy.h"
 #include "numerics/bf16.h"
 
-namespace cachalot {
+namespace cachalot::draft_tables_test {
 namespace {
 
 // Writes the file anew with every bf16 tensor whose name ends so stored as f32; -> how many.
@@ -77,4 +77,4 @@ TEST(DraftTables, OfBf16AndOfF32GiveTheSameDrafts) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::draft_tables_test

@@ -12,7 +12,7 @@
 #include "verify/statistics.h"
 #include "verify/tolerance.h"
 
-namespace cachalot {
+namespace cachalot::forward_test {
 namespace {
 
 const Model& mini_a() {
@@ -224,4 +224,4 @@ TEST(Draft, EveryPositionOfABlockSeesTheWindowAndTheWholeBlock) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::forward_test

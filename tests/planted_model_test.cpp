@@ -11,7 +11,7 @@
 #include "sequence_runner.h"
 #include "twin.h"
 
-namespace cachalot {
+namespace cachalot::planted_model_test {
 namespace {
 
 class PlantedModel {
@@ -157,4 +157,4 @@ TEST(PlantedModel, BothAtOnceStayFiniteAndTheBackendsAgree) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::planted_model_test

@@ -13,7 +13,7 @@
 #include "kv/prefix_store.h"
 #include "sequence_runner.h"
 
-namespace cachalot {
+namespace cachalot::prefix_cache_test {
 namespace {
 
 const Model& model_with_drafts() {
@@ -216,4 +216,4 @@ TEST(SlowPrefixCache, TenThousandRequestsStayWithinTheBudgetAndTheMemoryOfThousa
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::prefix_cache_test

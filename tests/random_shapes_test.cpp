@@ -4,7 +4,7 @@
 #include "sequence_runner.h"
 #include "twin.h"
 
-namespace cachalot {
+namespace cachalot::random_shapes_test {
 namespace {
 
 void backends_agree(std::uint32_t seed) {
@@ -83,4 +83,4 @@ TEST(SlowRandomShapes, AnyScheduleIsOneByOneOnTheCpu) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::random_shapes_test

@@ -9,7 +9,7 @@
 #include "bits_settings.h"
 #include "kv/checksum.h"
 
-namespace cachalot {
+namespace cachalot::recorded_bits_test {
 namespace {
 
 // "model backend numerics" to the digest in the file.
@@ -121,4 +121,4 @@ TEST(SlowRecordedBits, AtThePortableLevel) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::recorded_bits_test

@@ -12,7 +12,7 @@
 #include "engine/load_model.h"
 #include "twin.h"
 
-namespace cachalot {
+namespace cachalot::released_forward_test {
 namespace {
 
 const std::vector<TokenId> text = {TokenId{0}, TokenId{377}, TokenId{1950}, TokenId{21}};
@@ -93,4 +93,4 @@ TEST(ReleasedForward, BackendsAgreeInF32) { backends_agree(Numerics::f32, 2e-5);
 TEST(ReleasedForward, BackendsAgreeInReleased) { backends_agree(Numerics::released, 0.1); }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::released_forward_test

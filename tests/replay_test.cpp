@@ -7,7 +7,7 @@
 #include "model/scratch_bytes.h"
 #include "random_model.h"
 
-namespace cachalot {
+namespace cachalot::replay_test {
 namespace {
 
 constexpr std::int64_t window = 56, tail_layer = 6, layers = 10;
@@ -276,4 +276,4 @@ TEST(Replay, TakesNoMoreScratchThanAnExactStepAndItsTables) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::replay_test

@@ -3,7 +3,7 @@
 #include "bits_settings.h"
 #include "replay_runner.h"
 
-namespace cachalot {
+namespace cachalot::replay_threads_test {
 namespace {
 
 TEST(ReplayThreads, ThreeThreadsComputeWhatOneDoes) {
@@ -21,4 +21,4 @@ TEST(ReplayThreads, ThreeThreadsComputeWhatOneDoes) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::replay_threads_test

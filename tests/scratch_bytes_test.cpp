@@ -5,7 +5,7 @@
 #include "random_model.h"
 #include "sequence_runner.h"
 
-namespace cachalot {
+namespace cachalot::scratch_bytes_test {
 namespace {
 
 constexpr std::int64_t step_rows[] = {1, 7, 64};
@@ -107,4 +107,4 @@ TEST(SlowScratchBytes, OfTheBundledModelAtALengthThatSelectsAreForeseen) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::scratch_bytes_test

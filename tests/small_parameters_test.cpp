@@ -18,7 +18,7 @@
 #include "numerics/bf16.h"
 #include "ops/backend.h"
 
-namespace cachalot {
+namespace cachalot::small_parameters_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -201,4 +201,4 @@ TEST(SmallParameters, WhatIsWidenedIsCountedInThePlan) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::small_parameters_test

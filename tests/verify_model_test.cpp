@@ -6,7 +6,7 @@
 #include "golden_copy.h"
 #include "verify/verify_structure.h"
 
-namespace cachalot {
+namespace cachalot::verify_model_test {
 namespace {
 
 const std::filesystem::path mini_a = CACHALOT_BUILD_DIR "/golden/mini-a";
@@ -197,4 +197,4 @@ TEST(VerifyStructure, ValuesThatNoWeightMayHaveAreNamed) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::verify_model_test

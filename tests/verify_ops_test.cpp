@@ -4,7 +4,7 @@
 
 #include "golden_copy.h"
 
-namespace cachalot {
+namespace cachalot::verify_ops_test {
 namespace {
 
 const std::filesystem::path ops_folder = CACHALOT_BUILD_DIR "/golden/ops-a";
@@ -111,4 +111,4 @@ TEST(VerifyOps, FolderWithoutFilesIsAFailure) {
 TEST(VerifyOps, FolderThatIsNotThereIsAnError) { EXPECT_FALSE(verify(empty_folder() / "none").good); }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::verify_ops_test

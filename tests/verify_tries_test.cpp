@@ -8,7 +8,7 @@
 #include "verify/model_run.h"
 #include "verify/tries.h"
 
-namespace cachalot {
+namespace cachalot::verify_tries_test {
 namespace {
 
 constexpr std::int64_t length = 24;
@@ -139,4 +139,4 @@ TEST(VerifyTries, FlipDoesNotExcuseAFaultBesideIt) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::verify_tries_test

@@ -61,7 +61,7 @@ class Tree:
         self.root, self.build, self.wanted = root, build, programs
 
     def prepare(self, cmake_arguments, jobs):
-        subprocess.run(["cmake", "-S", self.root, "-B", self.build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+        subprocess.run(["cmake", "-S", self.root, "-B", self.build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCACHALOT_UNITY=OFF",
                         "-DCMAKE_CXX_FLAGS_RELEASE=-O1", *cmake_arguments], check=True, stdout=subprocess.DEVNULL)
         ran = subprocess.run(["ninja", "-C", self.build, f"-j{jobs}", *(self.wanted or ["fast_tests", "cachalot"])], stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, text=True)

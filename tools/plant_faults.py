@@ -88,7 +88,7 @@ class Bench:
     def prepare(self, root):
         copy_tree(root, self.source)
         # Little optimisation: most of the time goes into compiling.
-        subprocess.run(["cmake", "-S", self.source, "-B", self.build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+        subprocess.run(["cmake", "-S", self.source, "-B", self.build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCACHALOT_UNITY=OFF",
                         "-DCMAKE_CXX_FLAGS_RELEASE=-O1"], check=True, stdout=subprocess.DEVNULL)
 
     def compiles(self, programs):

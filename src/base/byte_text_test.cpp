@@ -5,7 +5,7 @@
 
 #include <limits>
 
-namespace cachalot {
+namespace cachalot::byte_text_test {
 namespace {
 
 TEST(ByteText, WholeBytesBelowAKibibyteAndOneDecimalAbove) {
@@ -35,4 +35,4 @@ TEST(ByteText, WhatIsNoNumberOfBytesIsNotRead) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::byte_text_test

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-namespace cachalot {
+namespace cachalot::json_test {
 namespace {
 
 std::string round_trip(std::string_view text, const JsonRules& rules = {}) {
@@ -248,4 +248,4 @@ TEST(JsonMembers, RulesAreForEachMemberByItself) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::json_test

@@ -8,7 +8,7 @@
 
 #include "base/test_folder.h"
 
-namespace cachalot {
+namespace cachalot::machine_memory_test {
 namespace {
 
 constexpr std::int64_t mib = 1 << 20;
@@ -166,4 +166,4 @@ TEST(MachineMemory, ThisMachineHasSome) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::machine_memory_test

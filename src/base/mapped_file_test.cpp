@@ -15,7 +15,7 @@
 #include "base/lost_pages.h"
 #include "base/test_folder.h"
 
-namespace cachalot {
+namespace cachalot::mapped_file_test {
 namespace {
 
 class MappedFileTest : public ::testing::Test {
@@ -151,4 +151,4 @@ TEST_F(MappedFileTest, APlaceInTheListOfMappingsIsUsedAgain) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::mapped_file_test

@@ -38,7 +38,7 @@ extern "C" ssize_t pwrite(int descriptor, const void* bytes, std::size_t size, o
   return ::syscall(SYS_pwrite64, descriptor, bytes, size, offset);
 }
 
-namespace cachalot {
+namespace cachalot::output_file_test {
 namespace {
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
@@ -140,4 +140,4 @@ TEST(OutputFile, WhatIsTakenInPartsOrInterruptedIsWrittenWhole) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::output_file_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cachalot {
+namespace cachalot::primes_test {
 namespace {
 
 TEST(Primes, AgreeWithTrialDivisionUpTo5000) {
@@ -29,4 +29,4 @@ TEST(Primes, TheNextOneIsNeverTheNumberItself) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::primes_test

@@ -7,7 +7,7 @@
 
 #include "base/test_folder.h"
 
-namespace cachalot {
+namespace cachalot::private_folder_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -88,4 +88,4 @@ TEST_F(PrivateFolder, WhatIsNoFolderOrNotThereIsAnError) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::private_folder_test

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-namespace cachalot {
+namespace cachalot::process_memory_test {
 namespace {
 
 constexpr std::size_t some = std::size_t{64} << 20;
@@ -57,4 +57,4 @@ TEST(MemoryPeak, RemembersWhatWasGivenBack) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::process_memory_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace cachalot {
+namespace cachalot::seeded_hash_test {
 namespace {
 
 constexpr HashSecret counted{0x0706050403020100, 0x0f0e0d0c0b0a0908};  // bytes 0 to 15, as in the authors' vectors
@@ -77,4 +77,4 @@ TEST(SeededHash, TablesHoldTextsNumbersAndPlaces) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::seeded_hash_test

@@ -9,7 +9,7 @@
 #include "base/expected.h"
 #include "base/utf8.h"
 
-namespace cachalot {
+namespace cachalot::shown_text_test {
 namespace {
 
 using namespace std::string_view_literals;
@@ -119,4 +119,4 @@ TEST(ShownText, AMessageThatWasMadeOtherwiseIsALineOfBoundedLengthStill) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::shown_text_test

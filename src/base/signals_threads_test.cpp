@@ -15,7 +15,7 @@
 #include "base/process_memory.h"
 #include "base/thread_pool.h"
 
-namespace cachalot {
+namespace cachalot::signals_threads_test {
 namespace {
 
 std::atomic<pthread_t> taken_by;
@@ -104,4 +104,4 @@ TEST(Signals, ACallThatWasBrokenOffIsMadeAgain) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::signals_threads_test

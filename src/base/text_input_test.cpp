@@ -11,7 +11,7 @@
 
 #include "base/test_folder.h"
 
-namespace cachalot {
+namespace cachalot::text_input_test {
 namespace {
 
 // A pipe with a text in it, closed for writing.
@@ -98,4 +98,4 @@ TEST(TextInput, DescriptorIsReadNoFurtherThanItsLimit) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::text_input_test

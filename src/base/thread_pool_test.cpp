@@ -10,7 +10,7 @@
 #include <numeric>
 #include <system_error>
 
-namespace cachalot {
+namespace cachalot::thread_pool_test {
 namespace {
 
 TEST(ThreadPool, CoversEveryNumberOnceWhateverTheThreadsAndTheGrain) {
@@ -114,4 +114,4 @@ TEST(ThreadPool, EndsWhetherItsWorkersAreAwakeAsleepOrJustStarted) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::thread_pool_test

@@ -8,7 +8,7 @@
 
 #include "base/test_folder.h"
 
-namespace cachalot {
+namespace cachalot::usable_cores_test {
 namespace {
 
 // What cores this process may run on, without any quota: 2 or more on all but the smallest machines.
@@ -51,4 +51,4 @@ TEST(UsableCores, HeedsTheQuotaOfCgroupOne) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::usable_cores_test

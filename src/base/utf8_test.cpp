@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace cachalot {
+namespace cachalot::utf8_test {
 namespace {
 
 using namespace std::string_view_literals;
@@ -137,4 +137,4 @@ TEST(Utf8, TheErrorNamesTheFirstBadByte) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::utf8_test

@@ -8,7 +8,7 @@
 #include "bench/operators.h"
 #include "bench/report.h"
 
-namespace cachalot {
+namespace cachalot::bench_test {
 namespace {
 
 // All tiny shapes of the operators named, one run each.
@@ -243,4 +243,4 @@ TEST(BenchReport, CsvLinesHaveAFieldForEachName) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::bench_test

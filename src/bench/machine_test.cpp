@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cachalot {
+namespace cachalot::machine_test {
 namespace {
 
 TEST(Machine, TheCpuIsNamedByTheFirstLineThatHasAName) {
@@ -37,4 +37,4 @@ TEST(Machine, WhatTheSystemDoesNotTellHasAValueAllTheSame) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::machine_test

@@ -6,7 +6,7 @@
 #include "checkpoint/shard_index.h"
 #include "checkpoint/test_checkpoint.h"
 
-namespace cachalot {
+namespace cachalot::checkpoint_test {
 namespace {
 
 constexpr const char* index_file = "model.safetensors.index.json";
@@ -159,4 +159,4 @@ TEST(ShardIndex, WrittenIndexReadsBack) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::checkpoint_test

@@ -7,7 +7,7 @@
 
 #include "checkpoint/test_config.h"
 
-namespace cachalot {
+namespace cachalot::config_test {
 namespace {
 
 std::string error_of(const Json& json) {
@@ -384,4 +384,4 @@ TEST(Config, BundledPrototypeIsAccepted) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::config_test

@@ -8,7 +8,7 @@
 #include "checkpoint/released_config.h"
 #include "checkpoint/test_checkpoint.h"
 
-namespace cachalot {
+namespace cachalot::expected_tensors_test {
 namespace {
 
 std::string error_of(const EditedCheckpoint& edited) {
@@ -170,4 +170,4 @@ TEST(CheckTensors, VisionBiasIsOptionalWithoutAVisionTower) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::expected_tensors_test

@@ -13,7 +13,7 @@
 #include "numerics/bf16.h"
 #include "tensor/weight.h"
 
-namespace cachalot {
+namespace cachalot::make_checkpoint_test {
 namespace {
 
 Expected<MadeCheckpoint> make(const std::filesystem::path& out, std::uint64_t seed = 1, std::int64_t shards = 0,
@@ -196,4 +196,4 @@ TEST(MakeCheckpoint, BadInputsAreNamed) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::make_checkpoint_test

@@ -4,7 +4,7 @@
 #include "checkpoint/make_checkpoint.h"
 #include "checkpoint/test_checkpoint.h"
 
-namespace cachalot {
+namespace cachalot::make_checkpoint_threads_test {
 namespace {
 
 // With a vocabulary so large that threads share its tables.
@@ -40,4 +40,4 @@ TEST(MakeCheckpointThreads, StopsBetweenTensorsWithoutAnIndex) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::make_checkpoint_threads_test

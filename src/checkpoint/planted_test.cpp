@@ -8,7 +8,7 @@
 #include "checkpoint/make_checkpoint.h"
 #include "checkpoint/test_checkpoint.h"
 
-namespace cachalot {
+namespace cachalot::planted_test {
 namespace {
 
 class Made {
@@ -117,4 +117,4 @@ TEST(Planted, BothTogetherAreBoth) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::planted_test

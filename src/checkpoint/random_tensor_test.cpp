@@ -7,7 +7,7 @@
 
 #include "checkpoint/test_checkpoint.h"
 
-namespace cachalot {
+namespace cachalot::random_tensor_test {
 namespace {
 
 Config mini_config() { return parse_config(text_of(mini_a() / "config.json"), "config")->config; }
@@ -70,4 +70,4 @@ TEST(RandomTensor, SeedSevenHasTheBytesItAlwaysHad) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::random_tensor_test

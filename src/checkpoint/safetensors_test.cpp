@@ -8,7 +8,7 @@
 
 #include "checkpoint/test_checkpoint.h"
 
-namespace cachalot {
+namespace cachalot::safetensors_test {
 namespace {
 
 std::string little_endian(std::uint64_t value) {
@@ -213,4 +213,4 @@ TEST(Safetensors, UnwritablePlaceIsAnErrorWithThePath) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::safetensors_test

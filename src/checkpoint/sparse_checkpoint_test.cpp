@@ -9,7 +9,7 @@
 #include "checkpoint/make_checkpoint.h"
 #include "checkpoint/test_checkpoint.h"
 
-namespace cachalot {
+namespace cachalot::sparse_checkpoint_test {
 namespace {
 
 std::int64_t disk_bytes(const std::filesystem::path& folder) {
@@ -165,4 +165,4 @@ TEST(SparseCheckpoint, SpaceIsWantedForWhatIsWrittenAlone) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::sparse_checkpoint_test

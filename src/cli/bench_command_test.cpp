@@ -12,7 +12,7 @@
 #include "cli/test_command.h"
 #include "ops/backend.h"
 
-namespace cachalot {
+namespace cachalot::bench_command_test {
 namespace {
 
 Ran run(std::vector<std::string> arguments) { return run_line(std::move(arguments), {add_bench_command}); }
@@ -67,4 +67,4 @@ TEST(BenchCommand, HelpHasAnExample) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::bench_command_test

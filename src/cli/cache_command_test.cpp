@@ -14,7 +14,7 @@
 #include "cli/test_command.h"
 #include "kv/stored_snapshots.h"
 
-namespace cachalot {
+namespace cachalot::cache_command_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -205,4 +205,4 @@ TEST_F(CacheCommand, ABudgetThatHoldsOneStateKeepsTheNewest) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::cache_command_test

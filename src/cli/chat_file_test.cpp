@@ -7,7 +7,7 @@
 #include "checkpoint/test_checkpoint.h"
 #include "tokenizer/chat/json_text.h"
 
-namespace cachalot {
+namespace cachalot::chat_file_test {
 namespace {
 
 std::vector<Json> messages_of(std::string_view list) {
@@ -125,4 +125,4 @@ TEST(ChatFile, AListIsAListAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::chat_file_test

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace cachalot {
+namespace cachalot::chat_input_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -76,4 +76,4 @@ TEST(ChatInput, WhatWasBegunCanBeDropped) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::chat_input_test

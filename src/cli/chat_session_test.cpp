@@ -7,7 +7,7 @@
 #include "engine/test_conversation.h"
 #include "tokenizer/chat/json_text.h"
 
-namespace cachalot {
+namespace cachalot::chat_session_test {
 namespace {
 
 constexpr std::string_view two_calls =
@@ -258,4 +258,4 @@ TEST(SetThinking, EffortsAreThoseOfTheFormat) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::chat_session_test

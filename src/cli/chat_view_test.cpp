@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cachalot {
+namespace cachalot::chat_view_test {
 namespace {
 
 struct Screen {
@@ -76,4 +76,4 @@ TEST(ChatView, CallsLookLikeCalls) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::chat_view_test

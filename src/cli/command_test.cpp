@@ -7,7 +7,7 @@
 
 #include "cli/help_text.h"
 
-namespace cachalot {
+namespace cachalot::command_test {
 namespace {
 
 // A small program, and what a line made of it.
@@ -220,4 +220,4 @@ TEST(HelpText, AnExampleThatIsBrokenCanStillBePasted) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::command_test

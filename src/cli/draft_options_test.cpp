@@ -8,7 +8,7 @@
 #include "cli/test_command.h"
 #include "engine/test_generate.h"
 
-namespace cachalot {
+namespace cachalot::draft_options_test {
 namespace {
 
 Ran run_mini(std::vector<std::string> more) {
@@ -94,4 +94,4 @@ TEST(DraftOption, CountsAreToldPlaceByPlace) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::draft_options_test

@@ -11,7 +11,7 @@
 #include "cli/test_command.h"
 #include "model/model.h"
 
-namespace cachalot {
+namespace cachalot::inspect_command_test {
 namespace {
 
 Ran run(std::vector<std::string> arguments) { return run_line(std::move(arguments), {add_inspect_command}); }
@@ -143,4 +143,4 @@ TEST(ByteText, UnitsChangeAtTheirBorders) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::inspect_command_test

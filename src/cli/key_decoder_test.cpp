@@ -5,7 +5,7 @@
 
 #include "base/utf8.h"
 
-namespace cachalot {
+namespace cachalot::key_decoder_test {
 namespace {
 
 // What comes of some bytes, in pieces of `size`; a paste stands between braces.
@@ -70,4 +70,4 @@ TEST(KeyDecoder, ALargePasteTakesALinearTime) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::key_decoder_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cachalot {
+namespace cachalot::layer_list_test {
 namespace {
 
 TEST(LayerList, NumbersAndRangesAreTakenAsWritten) {
@@ -25,4 +25,4 @@ TEST(LayerList, WhatNamesNoLayerIsAUsageError) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::layer_list_test

@@ -8,7 +8,7 @@
 
 #include "base/test_folder.h"
 
-namespace cachalot {
+namespace cachalot::line_completion_test {
 namespace {
 
 constexpr std::array<CommandWords, 4> commands = {
@@ -52,4 +52,4 @@ TEST(LineCompletion, FilesAreThoseOfTheFolderThatIsNamed) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::line_completion_test

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-namespace cachalot {
+namespace cachalot::log_test {
 namespace {
 
 TEST(Log, ALineIsOneLineWithoutControlCharactersOfBoundedLength) {
@@ -24,4 +24,4 @@ TEST(Log, ALineIsOneLineWithoutControlCharactersOfBoundedLength) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::log_test

@@ -8,7 +8,7 @@
 #include "cli/inspect_command.h"
 #include "cli/test_command.h"
 
-namespace cachalot {
+namespace cachalot::make_checkpoint_command_test {
 namespace {
 
 Ran run(std::vector<std::string> arguments) {
@@ -122,4 +122,4 @@ TEST(MakeCheckpointCommand, OptionsThatCantBeMeantAreUsageErrors) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::make_checkpoint_command_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cachalot {
+namespace cachalot::nearest_name_test {
 namespace {
 
 const std::vector<std::string> names = {"--temperature", "--top-k", "--top-p", "--seed", "--max-tokens", "run", "chat"};
@@ -34,4 +34,4 @@ TEST(NearestName, GuessesNothingWhereNothingIsNear) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::nearest_name_test

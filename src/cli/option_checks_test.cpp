@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cachalot {
+namespace cachalot::option_checks_test {
 namespace {
 
 constexpr std::uint64_t most = ~std::uint64_t{0};
@@ -70,4 +70,4 @@ TEST(OptionChecks, NumberListsAreReadInFullOrNotAtAll) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::option_checks_test

@@ -11,7 +11,7 @@
 #include "cli/terminal.h"
 #include "cli/test_command.h"
 
-namespace cachalot {
+namespace cachalot::perplexity_command_test {
 namespace {
 
 constexpr std::string_view text =
@@ -184,4 +184,4 @@ TEST_F(PerplexityCommand, AnInterruptBeforeAnythingWasScoredSaysSo) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::perplexity_command_test

@@ -11,7 +11,7 @@
 #include "cli/run_command.h"
 #include "cli/test_command.h"
 
-namespace cachalot {
+namespace cachalot::plan_command_test {
 namespace {
 
 Ran run(std::vector<std::string> arguments) {
@@ -125,4 +125,4 @@ TEST(RunCommand, RefusesBeforeLoadingWhatMemoryCannotHold) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::plan_command_test

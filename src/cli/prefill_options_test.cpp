@@ -7,7 +7,7 @@
 #include "cli/test_command.h"
 #include "engine/test_generate.h"
 
-namespace cachalot {
+namespace cachalot::prefill_options_test {
 namespace {
 
 Ran run_mini(std::int64_t prompt, std::vector<std::string> more) {
@@ -53,4 +53,4 @@ TEST(PrefillOption, IsExactOrReplayAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::prefill_options_test

@@ -12,7 +12,7 @@
 #include "tokenizer/chat/format_text.h"
 #include "tokenizer/chat/json_text.h"
 
-namespace cachalot {
+namespace cachalot::render_command_test {
 namespace {
 
 const std::string released = CACHALOT_BUILD_DIR "/golden/released_tokenizer";
@@ -203,4 +203,4 @@ TEST(RenderCommand, ExitCodesTellUseFromFailure) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::render_command_test

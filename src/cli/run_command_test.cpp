@@ -15,7 +15,7 @@
 #include "cli/test_command.h"
 #include "engine/generate.h"
 
-namespace cachalot {
+namespace cachalot::run_command_test {
 namespace {
 
 Ran run(std::vector<std::string> arguments) {
@@ -223,4 +223,4 @@ TEST(RunCommand, WithoutATokenizerTheErrorSaysHowToNameOneAndThatWorks) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::run_command_test

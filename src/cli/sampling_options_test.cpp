@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace cachalot {
+namespace cachalot::sampling_options_test {
 namespace {
 
 struct Parsed {
@@ -148,4 +148,4 @@ TEST(SamplingOptions, ABiasedTokenMustBeOneOfTheModels) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::sampling_options_test

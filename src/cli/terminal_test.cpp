@@ -11,7 +11,7 @@
 #include <ostream>
 #include <string>
 
-namespace cachalot {
+namespace cachalot::terminal_test {
 namespace {
 
 // While it lives, a standard stream's number is another file, or closed where `path` is null.
@@ -127,4 +127,4 @@ TEST(Terminal, ClosedStreamsAreNotGivenToTheNextFile) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::terminal_test

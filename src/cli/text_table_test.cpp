@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cachalot {
+namespace cachalot::text_table_test {
 namespace {
 
 TextTable whales() {
@@ -51,4 +51,4 @@ TEST(TextTable, BreaksEachRowWhereTheTerminalIsTooNarrow) {
 TEST(TextTable, WithoutARowIsItsHeading) { EXPECT_EQ(TextTable({{"a"}, {"b", true}}).text(80), "a  b\n"); }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::text_table_test

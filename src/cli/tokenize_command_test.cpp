@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "cli/test_command.h"
 
-namespace cachalot {
+namespace cachalot::tokenize_command_test {
 namespace {
 
 const std::string mini_model = CACHALOT_BUILD_DIR "/golden/mini-a";
@@ -151,4 +151,4 @@ TEST(TokenizeCommand, ExitCodesTellUseFromFailure) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::tokenize_command_test

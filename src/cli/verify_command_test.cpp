@@ -15,7 +15,7 @@
 #include "cli/terminal.h"
 #include "cli/test_command.h"
 
-namespace cachalot {
+namespace cachalot::verify_command_test {
 namespace {
 
 const std::string golden = CACHALOT_BUILD_DIR "/golden";
@@ -112,4 +112,4 @@ TEST(VerifyCommand, HelpHasExamples) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::verify_command_test

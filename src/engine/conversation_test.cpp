@@ -9,7 +9,7 @@
 #include "engine/test_generate.h"
 #include "tokenizer/chat/json_text.h"
 
-namespace cachalot {
+namespace cachalot::conversation_test {
 namespace {
 
 constexpr ConversationOptions no_thinking = {.chat = {.mode = ChatMode::chat}};
@@ -316,4 +316,4 @@ TEST(Conversation, AFailedAnswerLeavesASequenceThatGoesOn) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::conversation_test

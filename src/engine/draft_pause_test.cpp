@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cachalot {
+namespace cachalot::draft_pause_test {
 namespace {
 
 // Runs rounds that take so long and make so many tokens; -> those that were drafted.
@@ -82,4 +82,4 @@ TEST(DraftPause, RoundsThatCouldNotDraftAreNoPartOfATrial) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::draft_pause_test

@@ -8,7 +8,7 @@
 
 #include "engine/load_model.h"
 
-namespace cachalot {
+namespace cachalot::engram_rows_of_text_test {
 namespace {
 
 class HashIds : public Observer {
@@ -72,4 +72,4 @@ TEST(EngramRowsOfText, ForeignClassesAndTokensAreRefused) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::engram_rows_of_text_test

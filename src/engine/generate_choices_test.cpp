@@ -5,7 +5,7 @@
 
 #include "engine/test_generate.h"
 
-namespace cachalot {
+namespace cachalot::generate_choices_test {
 namespace {
 
 SamplingOptions lively() { return {.temperature = 1.5, .seed = 5, .top_k = 200, .top_p = 0.98, .min_p = 0.001}; }
@@ -146,4 +146,4 @@ TEST(Choices, FewerThanOneAreRefused) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::generate_choices_test

@@ -9,7 +9,7 @@
 #include "engine/test_drafts.h"
 #include "engine/test_generate.h"
 
-namespace cachalot {
+namespace cachalot::generate_drafts_test {
 namespace {
 
 // The tiny checkpoint with its draft stages.
@@ -248,4 +248,4 @@ TEST(Drafting, IsInterruptedWithoutATraceOfTheDrafts) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::generate_drafts_test

@@ -6,7 +6,7 @@
 #include "checkpoint/test_checkpoint.h"
 #include "engine/test_generate.h"
 
-namespace cachalot {
+namespace cachalot::generate_test {
 namespace {
 
 TEST(Generate, MakesAsManyTokensAsAskedFor) {
@@ -185,4 +185,4 @@ TEST(Forward, AStepThatIsRefusedLeavesTheSequenceAlone) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::generate_test

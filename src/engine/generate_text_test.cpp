@@ -7,7 +7,7 @@
 
 #include "engine/test_generate.h"
 
-namespace cachalot {
+namespace cachalot::generate_text_test {
 namespace {
 
 const TokenId eos{1};
@@ -190,4 +190,4 @@ TEST(Generate, TheRepetitionPenaltySeesWhatTheSequenceHeldBefore) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::generate_text_test

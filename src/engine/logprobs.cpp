@@ -11,14 +11,14 @@
 namespace cachalot {
 namespace {
 
-constexpr double impossible = -std::numeric_limits<double>::infinity();
+constexpr double never = -std::numeric_limits<double>::infinity();
 
-double value(float logit) { return std::isnan(logit) ? impossible : static_cast<double>(logit); }
+double value(float logit) { return std::isnan(logit) ? never : static_cast<double>(logit); }
 
 double log_sum_exp(std::span<const float> logits) {
-  double top = impossible;
+  double top = never;
   for (const float l : logits) top = std::max(top, value(l));
-  if (top == impossible) return impossible;
+  if (top == never) return never;
   double sum = 0;
   for (const float l : logits) sum += std::exp(value(l) - top);
   return top + std::log(sum);

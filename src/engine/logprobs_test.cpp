@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-namespace cachalot {
+namespace cachalot::logprobs_test {
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -44,4 +44,4 @@ TEST(Logprobs, GiveAtMostTheWholeVocabulary) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::logprobs_test

@@ -12,7 +12,7 @@
 #include "kv/state_bytes.h"
 #include "model/scratch_bytes.h"
 
-namespace cachalot {
+namespace cachalot::memory_plan_test {
 namespace {
 
 constexpr std::int64_t mib = 1 << 20, gib = 1 << 30;
@@ -232,4 +232,4 @@ TEST(SetAside, CountsOnlyWhatIsStillToBeTaken) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::memory_plan_test

@@ -5,7 +5,7 @@
 
 #include "checkpoint/test_checkpoint.h"
 
-namespace cachalot {
+namespace cachalot::model_files_test {
 namespace {
 
 TEST(ModelFiles, OfAFolderAreCountedAndMeasuredWithoutOpeningThem) {
@@ -68,4 +68,4 @@ TEST(ModelFiles, WhatCannotBeReadIsAnErrorThatNamesTheFile) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::model_files_test

@@ -9,7 +9,7 @@
 #include "engine/logprobs.h"
 #include "engine/test_generate.h"
 
-namespace cachalot {
+namespace cachalot::perplexity_test {
 namespace {
 
 // No two tokens of a text of this length are the same, so that a token counted twice or in another's place changes the
@@ -282,4 +282,4 @@ TEST(Perplexity, BehindAReplayedPromptIsThatOfItsRows) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::perplexity_test

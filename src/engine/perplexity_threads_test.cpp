@@ -7,7 +7,7 @@
 #include "engine/perplexity.h"
 #include "engine/test_generate.h"
 
-namespace cachalot {
+namespace cachalot::perplexity_threads_test {
 namespace {
 
 TEST(PerplexityThreads, TheFigureHasTheSameBitsWhateverTheChunkAndTheThreads) {
@@ -25,4 +25,4 @@ TEST(PerplexityThreads, TheFigureHasTheSameBitsWhateverTheChunkAndTheThreads) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::perplexity_threads_test

@@ -11,7 +11,7 @@
 #include "kv/prefix_cache.h"
 #include "kv/prefix_store.h"
 
-namespace cachalot {
+namespace cachalot::prefill_test {
 namespace {
 
 constexpr std::int64_t window = 56;
@@ -256,4 +256,4 @@ TEST(Prefill, AReplayGoesOnFromReplayedStatesThatHaveWholeWindows) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::prefill_test

@@ -14,7 +14,7 @@
 #include "kv/prefix_store.h"
 #include "kv/snapshot_file.h"
 
-namespace cachalot {
+namespace cachalot::prompt_snapshots_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -357,4 +357,4 @@ TEST_F(StoredSnapshots, ARequestThatIsCutByLengthRunsNoStepMore) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::prompt_snapshots_test

@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 
-namespace cachalot {
+namespace cachalot::reserved_tokens_test {
 namespace {
 
 // The released one takes a second to load, so one test asks all of it.
@@ -88,4 +88,4 @@ TEST(ReservedTokens, ATextNeitherBeginsNorIsPaddedInTheMiddle) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::reserved_tokens_test

@@ -15,7 +15,7 @@
 #include "engine/sampler.h"
 #include "engine/test_sampling.h"
 
-namespace cachalot {
+namespace cachalot::sampler_distribution_test {
 namespace {
 
 using Shares = std::map<std::int32_t, long double>;  // by id; what is not there is impossible
@@ -301,4 +301,4 @@ TEST(Order, TopPComesBeforeMinP) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::sampler_distribution_test

@@ -13,7 +13,7 @@
 #include "engine/random.h"
 #include "engine/test_sampling.h"
 
-namespace cachalot {
+namespace cachalot::sampler_test {
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -363,4 +363,4 @@ TEST(CheckSampling, NamesFieldValueAndWhatIsAllowed) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::sampler_test

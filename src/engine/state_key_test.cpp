@@ -12,7 +12,7 @@
 #include "device/cpu/simd_level.h"
 #include "engine/test_generate.h"
 
-namespace cachalot {
+namespace cachalot::state_key_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -143,4 +143,4 @@ TEST(StateKey, NamesTheModelsFolderForPeople) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::state_key_test

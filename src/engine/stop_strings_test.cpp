@@ -9,7 +9,7 @@
 
 #include "base/utf8.h"
 
-namespace cachalot {
+namespace cachalot::stop_strings_test {
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -172,4 +172,4 @@ TEST(CheckStopStrings, RefuseAnEmptyOneAndOneThatNoTextCanHold) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::stop_strings_test

@@ -6,7 +6,7 @@
 #include <random>
 #include <tuple>
 
-namespace cachalot {
+namespace cachalot::token_counts_test {
 namespace {
 
 using Rows = std::vector<std::tuple<std::int32_t, std::int64_t, bool>>;
@@ -58,4 +58,4 @@ TEST(TokenCountsDeathTest, OnlyTheNewestTokenCanBeTakenBack) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::token_counts_test

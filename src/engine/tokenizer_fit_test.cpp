@@ -5,7 +5,7 @@
 
 #include "base/mapped_file.h"
 
-namespace cachalot {
+namespace cachalot::tokenizer_fit_test {
 namespace {
 
 const std::string mini_a = CACHALOT_BUILD_DIR "/golden/mini-a";
@@ -37,4 +37,4 @@ TEST(TokenizerFit, ClassesCountWhereThereAreEngramLayersOnly) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::tokenizer_fit_test

@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace cachalot {
+namespace cachalot::block_pool_test {
 namespace {
 
 void write(const HeldBlock& b, int value) {
@@ -73,4 +73,4 @@ TEST(BlockPool, BlocksOfNoBytesAreStillNumbered) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::block_pool_test

@@ -7,7 +7,7 @@
 #include "kv/state_numbers.h"
 #include "kv/test_sequence.h"
 
-namespace cachalot {
+namespace cachalot::distrusted_states_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -92,4 +92,4 @@ TEST_F(DistrustedStates, AFolderThatOthersMayWriteToIsRefusedUnlessItIsTrusted) 
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::distrusted_states_test

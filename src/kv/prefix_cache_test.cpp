@@ -5,7 +5,7 @@
 
 #include "kv/test_sequence.h"
 
-namespace cachalot {
+namespace cachalot::prefix_cache_test {
 namespace {
 
 std::vector<TokenId> text(std::int64_t n, std::int32_t which = 0) {
@@ -325,4 +325,4 @@ TEST(PrefixCacheDeathTest, OtherThanAsManyIdsAsPositionsIsOurMistake) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::prefix_cache_test

@@ -10,7 +10,7 @@
 #include "base/test_folder.h"
 #include "kv/test_sequence.h"
 
-namespace cachalot {
+namespace cachalot::prefix_store_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -350,4 +350,4 @@ TEST(SnapshotName, ReadsBackAndAnythingElseIsNoFileOfOurs) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::prefix_store_test

@@ -11,7 +11,7 @@
 #include "kv/prefix_store.h"
 #include "kv/test_sequence.h"
 
-namespace cachalot {
+namespace cachalot::prefix_store_threads_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -64,4 +64,4 @@ TEST(PrefixStoreThreads, StoresThatShareAFolderFindWhatIsGoodOrNothing) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::prefix_store_threads_test

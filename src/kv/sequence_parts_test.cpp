@@ -6,7 +6,7 @@
 #include "kv/state_bytes.h"
 #include "kv/test_sequence.h"
 
-namespace cachalot {
+namespace cachalot::sequence_parts_test {
 namespace {
 
 TEST(SequenceParts, AreAsManyBytesAsTheStateHasAtEveryLength) {
@@ -100,4 +100,4 @@ TEST(SequenceParts, PagesThatTwoSequencesShareAreTheSame) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::sequence_parts_test

@@ -4,7 +4,7 @@
 
 #include "kv/test_sequence.h"
 
-namespace cachalot {
+namespace cachalot::sequence_replay_test {
 namespace {
 
 // Two rings; the second one is of a layer that a replay leaves out.
@@ -127,4 +127,4 @@ TEST(SequenceReplayDeathTest, AReplayedStateIsNotKeptAsBytes) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::sequence_replay_test

@@ -5,7 +5,7 @@
 
 #include "kv/test_sequence.h"
 
-namespace cachalot {
+namespace cachalot::sequence_test {
 namespace {
 
 void expect_position_everywhere(const Sequence& s, std::int64_t position) {
@@ -149,4 +149,4 @@ TEST(Sequence, AtTheReleasedShapeATokenCosts890Bytes) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::sequence_test

@@ -10,7 +10,7 @@
 #include "base/test_folder.h"
 #include "kv/test_sequence.h"
 
-namespace cachalot {
+namespace cachalot::snapshot_file_test {
 namespace {
 
 constexpr int plenty = 600;
@@ -173,4 +173,4 @@ TEST(SnapshotFile, WhereItCannotBeWrittenThereIsAnError) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::snapshot_file_test

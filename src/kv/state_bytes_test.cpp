@@ -5,7 +5,7 @@
 
 #include "kv/sequence.h"
 
-namespace cachalot {
+namespace cachalot::state_bytes_test {
 namespace {
 
 StateShape shape_of(std::vector<SourceShape> sources, std::int64_t block, std::int64_t history) {
@@ -50,4 +50,4 @@ TEST(StateBytes, PerTokenIsTheSlopeOverWholePages) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::state_bytes_test

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t f32 = sizeof(float), index = sizeof(std::int32_t), word = sizeof(std::int64_t);
 
 // Rows whose index scores are held at once; as in compressed.cpp.
-constexpr std::int64_t tile_rows = 16;
+constexpr std::int64_t index_tile_rows = 16;
 
 class Walk {
  public:
@@ -196,7 +196,8 @@ class Walk {
     take(rows_ * c_.index_n_heads * row_bytes(index_key_format, c_.index_head_dim));
     run(ops_.decoded_row(c_.index_head_dim));
     linear(rows_, c_.dim, c_.index_n_heads);
-    const std::int64_t before = in_use_, n = std::min(rows_, tile_rows), visible = step_.positions / c_.ratio(layer);
+    const std::int64_t before = in_use_, n = std::min(rows_, index_tile_rows),
+                       visible = step_.positions / c_.ratio(layer);
     take(n * visible * f32);
     run(ops_.indexer(n, c_.index_n_heads, c_.index_head_dim));
     run(ops_.top_k(n, c_.index_topk, visible));

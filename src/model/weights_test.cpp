@@ -3,7 +3,7 @@
 
 #include "checkpoint/test_checkpoint.h"
 
-namespace cachalot {
+namespace cachalot::weights_test {
 namespace {
 
 Error error_of(const EditedCheckpoint& edited) {
@@ -48,4 +48,4 @@ TEST(BindWeights, OfSeveralFaultsTheFirstIsTold) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::weights_test

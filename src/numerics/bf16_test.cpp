@@ -5,7 +5,7 @@
 
 #include <limits>
 
-namespace cachalot {
+namespace cachalot::bf16_test {
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -75,4 +75,4 @@ TEST(Bf16, NanStaysNanEvenWhenItsPayloadIsInTheLowBitsOnly) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::bf16_test

@@ -10,7 +10,7 @@
 #include "numerics/e8m0.h"
 #include "numerics/f16.h"
 
-namespace cachalot {
+namespace cachalot::float_formats_test {
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -118,4 +118,4 @@ TEST(F16, EveryCodeHasTheValueOfTheFormula) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::float_formats_test

@@ -13,7 +13,7 @@
 #include "numerics/e4m3.h"
 #include "numerics/e8m0.h"
 
-namespace cachalot {
+namespace cachalot::row_format_test {
 namespace {
 
 constexpr RowFormat every_format[] = {RowFormat::f32, RowFormat::bf16, RowFormat::e4m3_e8m0_32, RowFormat::e2m1_e4m3_16,
@@ -203,4 +203,4 @@ TEST(RowFormat, PlainFormatsKeepWhatTheyCanHold) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::row_format_test

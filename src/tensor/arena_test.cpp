@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-namespace cachalot {
+namespace cachalot::arena_test {
 namespace {
 
 TEST(Arena, GivesAlignedMemoryThatDoesNotOverlap) {
@@ -73,4 +73,4 @@ TEST(Arena, TakesViewsAndValuesOfAShape) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::arena_test

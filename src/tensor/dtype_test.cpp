@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cachalot {
+namespace cachalot::dtype_test {
 namespace {
 
 TEST(DType, NamesGoBothWays) {
@@ -27,4 +27,4 @@ TEST(DType, BytesOfEachKind) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::dtype_test

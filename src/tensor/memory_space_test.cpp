@@ -7,7 +7,7 @@
 #include <new>
 #include <vector>
 
-namespace cachalot {
+namespace cachalot::memory_space_test {
 namespace {
 
 std::vector<std::byte> downloaded(const std::byte* at, std::int64_t bytes) {
@@ -53,4 +53,4 @@ TEST(HostMemory, MoreThanThereIsIsAnError) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::memory_space_test

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace cachalot {
+namespace cachalot::packed_rows_test {
 namespace {
 
 constexpr std::int64_t width = 32;
@@ -120,4 +120,4 @@ TEST(PackedRowsDeathTest, RowsThatAreNotThereAreRefused) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::packed_rows_test

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace cachalot {
+namespace cachalot::values_test {
 namespace {
 
 TEST(Values, StoringIntoBf16RoundsOnceAndIntoF32NotAtAll) {
@@ -61,4 +61,4 @@ TEST(ValuesDeathTest, OnlyTheirOwnTypeAndShapeAreGivenOut) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::values_test

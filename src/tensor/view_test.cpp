@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-namespace cachalot {
+namespace cachalot::view_test {
 namespace {
 
 std::vector<int> counting(std::size_t n) {
@@ -68,4 +68,4 @@ TEST(ViewDeathTest, LastAxisMustBeContiguous) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::view_test

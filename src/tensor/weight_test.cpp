@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-namespace cachalot {
+namespace cachalot::weight_test {
 namespace {
 
 TEST(Weight, PlainFormatsHoldTheNumber) {
@@ -103,4 +103,4 @@ TEST(WeightDeathTest, CutThroughAScaleBlockOrPastTheEndIsRefused) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::weight_test

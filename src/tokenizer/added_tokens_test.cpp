@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cachalot {
+namespace cachalot::added_tokens_test {
 namespace {
 
 // "a[b]c" means: text a, token b, text c.
@@ -52,4 +52,4 @@ TEST(AddedTokens, IdOfNeedsTheWholeContent) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::added_tokens_test

@@ -8,7 +8,7 @@
 #include <random>
 #include <string>
 
-namespace cachalot {
+namespace cachalot::byte_pair_encoder_test {
 namespace {
 
 // Tokens 0..255 are the bytes; merge number i makes token 256 + i.
@@ -127,4 +127,4 @@ TEST(BytePairEncoder, APairListedTwiceIsRefused) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::byte_pair_encoder_test

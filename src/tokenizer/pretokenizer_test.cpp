@@ -6,7 +6,7 @@
 #include "tokenizer/char_class.h"
 #include "tokenizer/golden_files.h"
 
-namespace cachalot {
+namespace cachalot::pretokenizer_test {
 namespace {
 
 using Pieces = std::vector<std::string>;
@@ -98,4 +98,4 @@ TEST(Pretokenizer, OneLongRunOfAnyKindTakesLinearTime) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::pretokenizer_test

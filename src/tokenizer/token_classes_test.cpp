@@ -8,7 +8,7 @@
 #include "tokenizer/golden_files.h"
 #include "tokenizer/sha256.h"
 
-namespace cachalot {
+namespace cachalot::token_classes_test {
 namespace {
 
 const TokenClasses& released_classes() {
@@ -134,4 +134,4 @@ TEST(TokenClasses, OfAnyVocabularyFollowUnicode) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::token_classes_test

@@ -4,7 +4,7 @@
 
 #include "tokenizer/golden_files.h"
 
-namespace cachalot {
+namespace cachalot::tokenizer_file_test {
 namespace {
 
 Json mini_json() { return json_of_text(text_of_file(mini_path + "/tokenizer.json"), "tokenizer.json"); }
@@ -197,4 +197,4 @@ TEST(TokenizerFile, ALongValueIsCutInTheMessageBetweenCharacters) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::tokenizer_file_test

@@ -7,7 +7,7 @@
 #include "tokenizer/golden_files.h"
 #include "tokenizer/sha256.h"
 
-namespace cachalot {
+namespace cachalot::tokenizer_test {
 namespace {
 
 std::string decode(const Tokenizer& tokenizer, std::span<const TokenId> ids,
@@ -190,4 +190,4 @@ TEST(Tokenizer, LoadsFromADirectoryOrItsFileAndNamesAMissingOne) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::tokenizer_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cachalot {
+namespace cachalot::code_witness_test {
 namespace {
 
 const std::string kv = "layers.1.attn.compress_kv", upper = "layers.3.attn.compress_kv";
@@ -76,4 +76,4 @@ TEST(CodeWitness, FindsTheEarliestInTheLowestLayerWhereTokensAreTheSame) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::code_witness_test

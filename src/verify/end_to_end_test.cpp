@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cachalot {
+namespace cachalot::end_to_end_test {
 namespace {
 
 // Golden rows of two logits, 1 and -1 (so their rms is 1), the engine's off by `errors` in the first.
@@ -56,4 +56,4 @@ TEST(EndToEnd, RowsBehindAnotherChoiceAreLeftOut) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::end_to_end_test

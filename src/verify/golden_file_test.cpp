@@ -9,7 +9,7 @@
 #include "base/test_folder.h"
 #include "checkpoint/safetensors_writer.h"
 
-namespace cachalot {
+namespace cachalot::golden_file_test {
 namespace {
 
 std::filesystem::path written(const TestFolder& folder) {
@@ -97,4 +97,4 @@ TEST(GoldenFile, FileCutOffIsAnErrorThatNamesTheFile) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::golden_file_test

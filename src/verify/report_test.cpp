@@ -5,7 +5,7 @@
 
 #include "verify/model_cases.h"
 
-namespace cachalot {
+namespace cachalot::report_test {
 namespace {
 
 struct Printed {
@@ -107,4 +107,4 @@ TEST(JudgeGreedy, IdsThatAreEqualAreAtNoDistanceAndOthersAtAny) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::report_test

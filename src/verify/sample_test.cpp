@@ -9,7 +9,7 @@
 
 #include "verify/statistics.h"
 
-namespace cachalot {
+namespace cachalot::sample_test {
 namespace {
 
 // Draws that scatter by sigma around 1, -1, 1, -1 …: so that their rms is 1.
@@ -77,4 +77,4 @@ TEST(Sample, RowsThatDifferAreCounted) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::sample_test

@@ -5,7 +5,7 @@
 
 #include "model/observer.h"
 
-namespace cachalot {
+namespace cachalot::slot_numbers_test {
 namespace {
 
 TEST(SlotNumbers, PrefillSlotsArePositionsThenGroups) {
@@ -83,4 +83,4 @@ TEST(AsSet, OrderAndFillingDoNotCount) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::slot_numbers_test

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace cachalot {
+namespace cachalot::statistics_test {
 namespace {
 
 constexpr float inf = std::numeric_limits<float>::infinity();
@@ -92,4 +92,4 @@ TEST(BestOf, NaNNeverWins) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::statistics_test

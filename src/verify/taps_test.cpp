@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cachalot {
+namespace cachalot::taps_test {
 namespace {
 
 using Lists = std::vector<std::vector<std::int64_t>>;
@@ -126,4 +126,4 @@ TEST(Taps, WeightsOfExpertsAreComparedExpertByExpert) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::taps_test

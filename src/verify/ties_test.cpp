@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace cachalot {
+namespace cachalot::ties_test {
 namespace {
 
 // Under a scale of 1: the largest value is 6, the codes 0, .5, 1, 1.5, 2, 3, 4, 6.
@@ -126,4 +126,4 @@ TEST(MoveAcross, LeavesAloneWhatIsNotNextToATie) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::ties_test

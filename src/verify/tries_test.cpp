@@ -5,7 +5,7 @@
 
 #include "verify/nudge.h"
 
-namespace cachalot {
+namespace cachalot::tries_test {
 namespace {
 
 Finding finding(std::string tensor, bool good) {
@@ -70,4 +70,4 @@ TEST(Tries, NothingIsTriedWithoutARule) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::tries_test

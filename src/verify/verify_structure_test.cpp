@@ -7,7 +7,7 @@
 
 #include "checkpoint/test_checkpoint.h"
 
-namespace cachalot {
+namespace cachalot::verify_structure_test {
 namespace {
 
 // What is said of a checkpoint that holds these values alone, under a name that no model has.
@@ -65,4 +65,4 @@ TEST(VerifyValues, StopsWhenAskedAndSaysHowFarItCame) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::verify_structure_test

@@ -11,7 +11,7 @@
 #include "device/cpu/simd_level.h"
 #include "numerics/row_format.h"
 
-namespace cachalot {
+namespace cachalot::matmul_test {
 namespace {
 
 // A weight of any format with random codes and its memory.
@@ -251,4 +251,4 @@ TEST(StoreRows, RoundsAsTheScalarConversionDoes) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::matmul_test

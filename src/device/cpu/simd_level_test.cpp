@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cachalot {
+namespace cachalot::simd_level_test {
 namespace {
 
 TEST(SimdLevel, TheBestOneIsInUseUntilAnotherIsForced) {
@@ -29,4 +29,4 @@ TEST(SimdLevel, AnUnknownNameIsRefusedWithTheOnesThereAre) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::simd_level_test

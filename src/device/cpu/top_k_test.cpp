@@ -11,7 +11,7 @@
 
 #include "device/cpu/simd_level.h"
 
-namespace cachalot {
+namespace cachalot::top_k_test {
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -107,4 +107,4 @@ TEST(TopK, RowsGiveTheSameInPiecesAndOnAnyNumberOfThreads) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::top_k_test

@@ -6,7 +6,7 @@
 #include "tokenizer/chat/prompt_ids.h"
 #include "tokenizer/chat/stream_goldens.h"
 
-namespace cachalot {
+namespace cachalot::chat_faults_test {
 namespace {
 
 TEST(ChatFaults, AnImageTokenInASystemPromptIsRefusedWithItsPlaceAndReasonAndWithoutItAllGoesOn) {
@@ -177,4 +177,4 @@ TEST(ChatFaults, ABudgetThatThinkingUsedUpIsToldAsLengthWithTheReasoningInItsPla
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::chat_faults_test

@@ -7,7 +7,7 @@
 #include "tokenizer/chat/stream_goldens.h"
 #include "tokenizer/chat/tag_syntax.h"
 
-namespace cachalot {
+namespace cachalot::completion_stream_test {
 namespace {
 
 TEST(CompletionStreamGolden, EveryCaseComesOutAsItWasCut) {
@@ -264,4 +264,4 @@ TEST(CompletionStreamDeathTest, TextAfterTheEndIsOurFault) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::completion_stream_test

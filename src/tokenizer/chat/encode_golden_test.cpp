@@ -6,7 +6,7 @@
 #include "tokenizer/chat/prompt_ids.h"
 #include "tokenizer/sha256.h"
 
-namespace cachalot {
+namespace cachalot::encode_golden_test {
 namespace {
 
 EncodedChat encode_case(const Json& one) {
@@ -80,4 +80,4 @@ TEST(ChatGolden, PlainMessageTextChangesIdsOnlyWhereItHoldsAddedTokens) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::encode_golden_test

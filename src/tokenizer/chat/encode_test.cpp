@@ -3,7 +3,7 @@
 
 #include "tokenizer/chat/conversations.h"
 
-namespace cachalot {
+namespace cachalot::encode_test {
 namespace {
 
 TEST(ChatEffort, DefaultIs75) {
@@ -233,4 +233,4 @@ TEST(ChatEncodeDeathTest, AnEffortOutOfRangeIsOurFault) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::encode_test

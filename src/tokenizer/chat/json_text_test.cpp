@@ -7,7 +7,7 @@
 
 #include "tokenizer/chat/chat_goldens.h"
 
-namespace cachalot {
+namespace cachalot::json_text_test {
 namespace {
 
 TEST(JsonText, WholeNumbersKeepTheirDigitsAndMinusZeroIsZero) {
@@ -155,4 +155,4 @@ TEST(JsonCheck, TakesAnyDepthAndLoneSurrogates) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::json_text_test

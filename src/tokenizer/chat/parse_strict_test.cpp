@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizer/chat/stream_goldens.h"
 
-namespace cachalot {
+namespace cachalot::parse_strict_test {
 namespace {
 
 constexpr std::string_view opener = "\n\n<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"f\">\n";
@@ -110,4 +110,4 @@ TEST(ParseStrict, AHundredThousandParametersTakeALinearTime) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::parse_strict_test

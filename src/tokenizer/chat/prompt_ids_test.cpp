@@ -6,7 +6,7 @@
 #include "tokenizer/chat/format_text.h"
 #include "tokenizer/golden_files.h"
 
-namespace cachalot {
+namespace cachalot::prompt_ids_test {
 namespace {
 
 std::vector<TokenId> ids_of(const PromptText& prompt, MessageTokens tokens) {
@@ -103,4 +103,4 @@ TEST(ChatTokens, APromptIsRefusedForTheTokensItNeedsAndNoOthers) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::prompt_ids_test

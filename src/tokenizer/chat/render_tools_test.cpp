@@ -3,7 +3,7 @@
 #include "tokenizer/chat/conversations.h"
 #include "tokenizer/chat/render_turn.h"
 
-namespace cachalot {
+namespace cachalot::render_tools_test {
 namespace {
 
 // The JSON line of one tool.
@@ -93,4 +93,4 @@ TEST(ChatResponseFormat, EmptyValuesMeanNone) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::render_tools_test

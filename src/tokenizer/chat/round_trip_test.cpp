@@ -7,7 +7,7 @@
 #include "tokenizer/chat/conversations.h"
 #include "tokenizer/chat/stream_goldens.h"
 
-namespace cachalot {
+namespace cachalot::round_trip_test {
 namespace {
 
 // What the encoder writes for a message after the header of its turn, or "error: ...".
@@ -119,4 +119,4 @@ TEST(ChatRoundTrip, RandomMessagesComeBackFromBothReaders) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::round_trip_test

@@ -3,7 +3,7 @@
 
 #include "tokenizer/chat/chat_goldens.h"
 
-namespace cachalot {
+namespace cachalot::tool_name_test {
 namespace {
 
 std::string printed(const char* entry) {
@@ -54,4 +54,4 @@ TEST(ToolName, ContradictionsAndWrongKindsAreErrors) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::tool_name_test

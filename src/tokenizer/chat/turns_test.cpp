@@ -5,7 +5,7 @@
 #include "tokenizer/chat/conversations.h"
 #include "tokenizer/chat/format_text.h"
 
-namespace cachalot {
+namespace cachalot::turns_test {
 namespace {
 
 // What the only user turn of a conversation in chat mode says.
@@ -193,4 +193,4 @@ TEST(ChatOrder, TheLatestCallsCountAndAnAnswerWithoutCallsLeavesThem) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::turns_test
