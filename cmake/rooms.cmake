@@ -41,8 +41,8 @@ if(CACHALOT_PRECOMPILE)
 endif()
 
 # What one compiler run takes together has its templates made once. Names that a file keeps to itself are its room's; a test file's
-# stand in a namespace of its own. Sources that are compiled once for each SIMD level stand alone, and a
-# table whose names are letters. The preset debug builds without.
+# stand in a namespace of its own, cachalot::<file>. Sources that are compiled once for each SIMD level stand alone, and a table whose
+# names are letters. The preset debug builds without.
 option(CACHALOT_UNITY "Compile the sources of a room together, a few at a time" ON)
 function(cachalot_unity target)
   if(NOT CACHALOT_UNITY)

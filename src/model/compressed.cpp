@@ -5,15 +5,9 @@
 #include <cmath>
 
 #include "model/pass.h"
+#include "model/scratch_bytes.h"
 
 namespace cachalot {
-namespace {
-
-// Rows whose scores are held at once, so that scratch grows with the context or with the rows, never with their
-// product.
-constexpr std::int64_t tile_rows = 16;
-
-}  // namespace
 
 void Pass::compress(std::int64_t layer, std::int64_t source, const AttentionWeights& weights, ConstValues<2> x) {
   const CompressorWeights& w = *weights.compressor;
@@ -94,7 +88,7 @@ void Pass::select(std::int64_t layer, std::int64_t source, const AttentionWeight
   for (std::int64_t first = 0, n = 0; first < rows(); first += n) {
     const Arena::Frame frame(arena);
     const std::int64_t keys = key_source(source, of_row(first));
-    for (n = 1; n < tile_rows && first + n < rows() && key_source(source, of_row(first + n)) == keys;) ++n;
+    for (n = 1; n < index_tile_rows && first + n < rows() && key_source(source, of_row(first + n)) == keys;) ++n;
     const View<const std::int64_t, 1> tile_visible = tables_[visible].part(first, n);
     const auto score = arena.take<float, 2>({n, std::ranges::max(tables_.host(visible).part(first, n).span())});
     ops().indexer(context_, {packed.part(first * heads, n * heads), head_weight.part(first, n), weight_scale,

@@ -11,9 +11,6 @@ namespace {
 
 constexpr std::int64_t f32 = sizeof(float), index = sizeof(std::int32_t), word = sizeof(std::int64_t);
 
-// Rows whose index scores are held at once; as in compressed.cpp.
-constexpr std::int64_t index_tile_rows = 16;
-
 class Walk {
  public:
   Walk(const Config& config, const StepShape& step)

@@ -9,6 +9,10 @@
 
 namespace cachalot {
 
+// Rows whose index scores are held at once, so that scratch grows with the context or with the rows, never with their
+// product.
+inline constexpr std::int64_t index_tile_rows = 16;
+
 struct StepShape {
   std::int64_t rows = 1;
   std::int64_t positions = 1;  // of the longest sequence, after the step

@@ -14,7 +14,6 @@
 namespace cachalot {
 namespace {
 
-constexpr std::string_view tag_end = ">\n";
 constexpr std::size_t separator_size = 2;  // newlines before the block of calls
 
 }  // namespace

@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::string_view block_opener = "\n\n<｜DSML｜ calls";
 constexpr std::string_view raw_parameter_closer = "/｜DSML｜ parameter";  // its < may be a newline away
-constexpr std::string_view strict_tag_end = ">\n";
 
 class StrictReader {
  public:
@@ -86,7 +85,7 @@ class StrictReader {
     while (!rest().empty()) {
       const auto gap = up_to({invoke_opener, calls_closer});
       if (!gap) return error("the block of calls does not end");
-      if (gap->before != strict_tag_end) return error("before an invoke or the end of the block, only >\\n may stand");
+      if (gap->before != tag_end) return error("before an invoke or the end of the block, only >\\n may stand");
       if (gap->stop == calls_closer) break;
       auto call = invoke();
       if (!call) return tl::unexpected(call.error());
@@ -106,7 +105,7 @@ class StrictReader {
     while (next->stop == parameter_opener) {
       if (auto s = parameter(members, keys); !s) return tl::unexpected(s.error());
       next = up_to({parameter_opener, invoke_closer});
-      if (!next || next->before != strict_tag_end) return error("after a parameter, only >\\n may stand");
+      if (!next || next->before != tag_end) return error("after a parameter, only >\\n may stand");
     }
     return ToolCall{{}, std::move(split->space), std::move(split->name), "{" + members + "}"};
   }

@@ -25,6 +25,9 @@ std::optional<std::size_t> parameter_key_start(std::string_view text);
 inline constexpr std::string_view key_end_string = "\" string=\"true\">";
 inline constexpr std::string_view key_end_json = "\" string=\"false\">";
 
+// What ends a tag that has no key.
+inline constexpr std::string_view tag_end = ">\n";
+
 // Appends `"key": value` to the members of an arguments object, with a comma where they are not empty. A value that is
 // a string becomes a JSON string; else it is JSON text and kept.
 void append_argument(std::string& members, std::string_view key, std::string_view value, bool is_string);

@@ -5,17 +5,9 @@
 
 #include "base/check.h"
 #include "ops/attention/indexer/indexer.h"
+#include "ops/scalar_math.h"
 
 namespace cachalot {
-namespace {
-
-float key_dot(const std::vector<float>& q, const std::vector<float>& key) {
-  double sum = 0;
-  for (std::size_t i = 0; i < q.size(); ++i) sum += static_cast<double>(q[i]) * key[i];
-  return static_cast<float>(sum);
-}
-
-}  // namespace
 
 void indexer_ref(Context&, const IndexerArgs& a) {
   const std::int64_t heads = a.weight.extent(1);
@@ -33,7 +25,7 @@ void indexer_ref(Context&, const IndexerArgs& a) {
       }
       float score = 0;
       for (std::int64_t h = 0; h < heads; ++h) {
-        const float d = key_dot(q[static_cast<std::size_t>(h)], key);
+        const float d = dot(q[static_cast<std::size_t>(h)], key);
         const float weight = a.weight[row].load(h) * a.weight_scale;
         score += weight * (d < 0 ? 0 : d);  // not max(0, d): NaN stays NaN
       }

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "ops/attention/sparse_attention/sparse_attention.h"
+#include "ops/scalar_math.h"
 
 namespace cachalot {
 namespace {
@@ -18,12 +19,6 @@ std::vector<float> read(const SparseAttentionArgs& a, std::int64_t entry) {
 }
 
 float exp_f32(float x) { return static_cast<float>(std::exp(static_cast<double>(x))); }
-
-float dot(const std::vector<float>& q, const std::vector<float>& kv) {
-  double sum = 0;
-  for (std::size_t i = 0; i < kv.size(); ++i) sum += static_cast<double>(q[i]) * kv[i];
-  return static_cast<float>(sum);
-}
 
 void attend(const SparseAttentionArgs& a, std::int64_t row, std::int64_t head, const std::vector<std::int64_t>& list,
             const std::vector<std::vector<float>>& kv) {

@@ -4,14 +4,12 @@
 
 #include "base/check.h"
 #include "ops/hyper_connections/sinkhorn/sinkhorn.h"
+#include "ops/scalar_math.h"
 
 namespace cachalot {
 namespace {
 
 float exp_of(float x) { return static_cast<float>(std::exp(static_cast<double>(x))); }
-
-// In double, since e^-x must not overflow for any x: then its inverse is the 0 it should be.
-float sigmoid(float x) { return static_cast<float>(1 / (1 + std::exp(-static_cast<double>(x)))); }
 
 void divide_rows(std::int64_t hc, float eps, float* comb) {
   for (float* row = comb; row < comb + hc * hc; row += hc) {

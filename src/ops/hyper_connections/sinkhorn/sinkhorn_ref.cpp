@@ -6,13 +6,10 @@
 #include <vector>
 
 #include "base/check.h"
+#include "ops/scalar_math.h"
 
 namespace cachalot {
 namespace {
-
-float logistic(float x) {
-  return static_cast<float>(1 / (1 + std::exp(-static_cast<double>(x))));
-}  // e^-x may become inf: then 0 is right
 
 // Divides n numbers that stand `step` apart by their sum + eps.
 void normalize(float* v, std::size_t n, std::size_t step, float eps) {
@@ -31,8 +28,8 @@ void sinkhorn_ref(Context&, const SinkhornArgs& a) {
   for (std::int64_t r = 0; r < a.mixes.extent(0); ++r) {
     const auto raw = [&](std::int64_t m, std::int64_t part) { return a.mixes[r][m] * a.scale[part] + a.base[m]; };
     for (std::int64_t c = 0; c < hc; ++c) {
-      a.pre[r][c] = logistic(raw(c, 0)) + a.eps;
-      a.post[r][c] = 2 * logistic(raw(hc + c, 1));
+      a.pre[r][c] = sigmoid(raw(c, 0)) + a.eps;
+      a.post[r][c] = 2 * sigmoid(raw(hc + c, 1));
     }
     for (std::size_t i = 0; i < n * n; ++i) comb[i] = raw(2 * hc + static_cast<std::int64_t>(i), 2);
     for (std::size_t k = 0; k < n; ++k) {  // softmax of each row, eps on top
