@@ -40,7 +40,8 @@ class HostMemory final : public MemorySpace {
 }  // namespace
 
 MemorySpace& host_memory() {
-  static HostMemory memory;
+  // Never destroyed: a model that lives as long as the program gives its memory back at the very end.
+  static MemorySpace& memory = *new HostMemory;
   return memory;
 }
 
