@@ -33,8 +33,10 @@ RUN = ("run", "--ids", "3,4,5", "--max-tokens", "2", "--temperature", "0")
 
 
 def places(value, path=()):
-    """The path of every value below this one, and of itself."""
+    """The path of every value below this one, and of itself; of what an earlier change buried deep, only the beginning."""
     yield path
+    if len(path) > 50:
+        return
     items = value.items() if isinstance(value, dict) else enumerate(value[:40]) if isinstance(value, list) else ()
     for key, below in items:
         yield from places(below, path + (key,))
