@@ -12,7 +12,7 @@ import sys
 
 SUFFIXES = ("_cpu", "_config", "_cuda")  # headers that belong to a contract of the same folder
 ENTRY = re.compile(r"void \(\*(\w+)\)\(Context&")
-NAMES = re.compile(r"operator_names\s*=\s*\{([^}]*)\}")
+LISTED = re.compile(r's\("(\w+)", Entry<&Backend::(\w+)>\(\)\);')
 
 
 def faults(root):
@@ -20,9 +20,8 @@ def faults(root):
     table = (ops / "backend.h").read_text()
     entries = ENTRY.findall(table)
     readme = (ops / "README.md").read_text() if (ops / "README.md").exists() else ""
-    names = NAMES.search(table)
-    if names and re.findall(r'"(\w+)"', names.group(1)) != entries:
-        yield f"{ops / 'backend.h'}: operator_names does not repeat the table's entries in their order"
+    if LISTED.findall(table) != [(e, e) for e in entries]:
+        yield f"{ops / 'backend.h'}: each_operator does not list the table's entries in their order, each by its name"
 
     covered = set()
     for header in sorted(ops.rglob("*.h")):
@@ -44,6 +43,8 @@ def faults(root):
         entry = next((e for e in (f"{folder.parent.name}_{name}", name) if e in entries), None)
         if entry is None:
             yield f"{header}: the table in backend.h has no entry {name}"
+        if "void each(S&& s)" not in header.read_text():
+            yield f"{header}: its arguments have no each(), see src/ops/operands.h"
         covered.add(entry)
     for entry in entries:
         if entry not in covered:

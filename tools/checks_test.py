@@ -135,8 +135,8 @@ class Checks(unittest.TestCase):
         self.write("src/base/a_test.cpp", 'p = testing::Temp' + 'Dir() + "a";\n')
         self.expect(check_words, "a.md:1", "a_test.cpp:1")
 
-    def operator(self, folder, name, code="_ref.cpp", test=True, bench=True):
-        self.write(f"src/ops/{folder}/{name}.h", TAG)
+    def operator(self, folder, name, code="_ref.cpp", test=True, bench=True, each=True):
+        self.write(f"src/ops/{folder}/{name}.h", TAG + ("void each(S&& s) {}\n" if each else ""))
         self.write(f"src/ops/{folder}/{name}{code}", TAG)
         if test:
             self.write(f"src/ops/{folder}/{name}_test.cpp", TAG)
@@ -145,8 +145,8 @@ class Checks(unittest.TestCase):
 
     def table(self, *entries):
         lines = "".join(f"  void (*{entry})(Context&, const Args&);\n" for entry in entries)
-        names = ", ".join(f'"{entry}"' for entry in entries)
-        self.write("src/ops/backend.h", f"{lines}operator_names = {{{names}}};\n")
+        listed = "".join(f'  s("{entry}", Entry<&Backend::{entry}>());\n' for entry in entries)
+        self.write("src/ops/backend.h", lines + listed)
 
     def test_whole_operators_and_pure_functions_pass(self):
         self.operator("linear", "linear")
@@ -176,8 +176,14 @@ class Checks(unittest.TestCase):
     def test_names_that_differ_from_the_table_are_found(self):
         self.operator("rope", "rope")
         self.write("src/ops/README.md", "`rope`")
-        self.write("src/ops/backend.h", 'void (*rope)(Context&, const RopeArgs&);\noperator_names = {"ropes"};\n')
-        self.expect(check_operators, "operator_names does not repeat")
+        self.write("src/ops/backend.h", 'void (*rope)(Context&, const RopeArgs&);\ns("ropes", Entry<&Backend::rope>());\n')
+        self.expect(check_operators, "each_operator does not list")
+
+    def test_arguments_that_cannot_be_enumerated_are_found(self):
+        self.operator("rope", "rope", each=False)
+        self.table("rope")
+        self.write("src/ops/README.md", "`rope`")
+        self.expect(check_operators, "have no each()")
 
     def spec(self):
         self.write("docs/spec/model.md", "# The model\n## 3. Attention\n### 3.5 Sparse attention\n## 7. Formats\n")

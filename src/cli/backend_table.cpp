@@ -4,35 +4,25 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cstring>
 
 namespace cachalot {
 namespace {
 
-using Entry = void (*)();
-using Entries = std::array<Entry, operator_names.size()>;
-
-// After its name a backend is a row of function pointers, in the order of operator_names.
-Entries entries_of(const Backend& backend) {
-  static_assert(sizeof(Backend) == sizeof(const char*) + sizeof(Entries));
-  Entries entries;
-  std::memcpy(&entries, reinterpret_cast<const std::byte*>(&backend) + sizeof(const char*), sizeof entries);
-  return entries;
-}
-
 // Row by operator, column by backend.
-std::array<std::vector<std::string>, operator_names.size()> cells(std::span<const Backend* const> backends) {
-  std::array<std::vector<std::string>, operator_names.size()> table;
-  for (std::size_t b = 0; b < backends.size(); ++b) {
-    const Entries entries = entries_of(*backends[b]);
-    for (std::size_t op = 0; op < entries.size(); ++op) {
-      std::string cell = entries[op] ? "own" : "none";
-      for (std::size_t earlier = 0; entries[op] && earlier < b; ++earlier) {
-        if (entries_of(*backends[earlier])[op] == entries[op]) cell = fmt::format("= {}", backends[earlier]->name);
+std::array<std::vector<std::string>, operator_count> cells(std::span<const Backend* const> backends) {
+  std::array<std::vector<std::string>, operator_count> table;
+  std::size_t op = 0;
+  each_operator([&]<class E>(std::string_view, E) {
+    for (std::size_t b = 0; b < backends.size(); ++b) {
+      const auto entry = E::of(*backends[b]);
+      std::string cell = entry ? "own" : "none";
+      for (std::size_t earlier = 0; entry && earlier < b; ++earlier) {
+        if (E::of(*backends[earlier]) == entry) cell = fmt::format("= {}", backends[earlier]->name);
       }
       table[op].push_back(std::move(cell));
     }
-  }
+    ++op;
+  });
   return table;
 }
 

@@ -64,31 +64,68 @@ struct Backend {
   void (*confidence_head)(Context&, const ConfidenceHeadArgs&);
 };
 
-// The entries in the table's order, as `cachalot inspect --backends` lists them.
-inline constexpr std::array<std::string_view, 24> operator_names = {"linear",
-                                                                    "rms_norm",
-                                                                    "rope",
-                                                                    "lookup",
-                                                                    "encode_rows",
-                                                                    "take_rows",
-                                                                    "commit_rows",
-                                                                    "argmax",
-                                                                    "compressor",
-                                                                    "indexer",
-                                                                    "candidates",
-                                                                    "selection",
-                                                                    "sparse_attention",
-                                                                    "output_projection",
-                                                                    "router",
-                                                                    "expert_ffn",
-                                                                    "combine",
-                                                                    "mix",
-                                                                    "sinkhorn",
-                                                                    "fold",
-                                                                    "unfold",
-                                                                    "engram_gate",
-                                                                    "markov_head",
-                                                                    "confidence_head"};
+// An entry of the table as a type, so that code can be made for each.
+template <auto member>
+struct Entry;
+template <class A, void (*Backend::*member)(Context&, const A&)>
+struct Entry<member> {
+  using Args = A;
+  using Function = void (*)(Context&, const A&);
+  static constexpr auto pointer = member;
+
+  static constexpr auto& of(auto& backend) { return backend.*member; }
+};
+
+// The one list of operators, in the table's order: what is named, set back, counted or tested for each of them comes
+// from here. Calls s(name, Entry) for every operator.
+template <class S>
+constexpr void each_operator(S&& s) {
+  s("linear", Entry<&Backend::linear>());
+  s("rms_norm", Entry<&Backend::rms_norm>());
+  s("rope", Entry<&Backend::rope>());
+  s("lookup", Entry<&Backend::lookup>());
+  s("encode_rows", Entry<&Backend::encode_rows>());
+  s("take_rows", Entry<&Backend::take_rows>());
+  s("commit_rows", Entry<&Backend::commit_rows>());
+  s("argmax", Entry<&Backend::argmax>());
+  s("compressor", Entry<&Backend::compressor>());
+  s("indexer", Entry<&Backend::indexer>());
+  s("candidates", Entry<&Backend::candidates>());
+  s("selection", Entry<&Backend::selection>());
+  s("sparse_attention", Entry<&Backend::sparse_attention>());
+  s("output_projection", Entry<&Backend::output_projection>());
+  s("router", Entry<&Backend::router>());
+  s("expert_ffn", Entry<&Backend::expert_ffn>());
+  s("combine", Entry<&Backend::combine>());
+  s("mix", Entry<&Backend::mix>());
+  s("sinkhorn", Entry<&Backend::sinkhorn>());
+  s("fold", Entry<&Backend::fold>());
+  s("unfold", Entry<&Backend::unfold>());
+  s("engram_gate", Entry<&Backend::engram_gate>());
+  s("markov_head", Entry<&Backend::markov_head>());
+  s("confidence_head", Entry<&Backend::confidence_head>());
+}
+
+inline constexpr std::size_t operator_count = (sizeof(Backend) - sizeof(Backend::name)) / sizeof(Backend::linear);
+
+// As `cachalot inspect --backends` lists them.
+inline constexpr std::array<std::string_view, operator_count> operator_names = [] {
+  std::array<std::string_view, operator_count> names;
+  std::size_t n = 0;
+  each_operator([&](std::string_view name, auto) { names[n++] = name; });
+  return names;
+}();
+
+constexpr bool each_operator_lists_every_entry_once() {
+  Backend table{};
+  std::size_t n = 0;
+  each_operator([&]<class E>(std::string_view, E) {
+    n += E::of(table) == nullptr;
+    E::of(table) = [](Context&, const typename E::Args&) {};
+  });
+  return n == operator_count;
+}
+static_assert(each_operator_lists_every_entry_once());
 
 const Backend& reference_backend();  // scalar; the truth
 const Backend& cpu_backend();        // SIMD and threads; see device/README.md for its order of sums

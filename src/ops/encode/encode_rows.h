@@ -16,6 +16,12 @@ struct EncodeRowsArgs {
   PackedRowsOut out;                // in its format
   View<const std::int32_t, 1> row;  // [rows], which of out's each becomes, all different; empty: row r becomes row r
 
+  template <class S>
+  void each(S&& s) {
+    s.in(x, row);
+    s.in_out(out);  // rows that are not named stay
+  }
+
   std::int64_t target(std::int64_t r) const { return row.empty() ? r : row[r]; }
 };
 

@@ -14,6 +14,12 @@ struct LinearArgs {
   ConstValues<2> x;  // [rows, in]; where it is quantized, `in` is a multiple of 32
   Weight weight;     // [out, in]
   Values<2> out;     // [rows, out]; f32 keeps the sum (logits, gates), bf16 rounds it once
+
+  template <class S>
+  void each(S&& s) {
+    s.in(x, weight);
+    s.out(out);
+  }
 };
 
 // Numerics: quantized: f32 sums within a block of 32, ascending; times both scales; added in f32, blocks ascending.

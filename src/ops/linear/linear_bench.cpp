@@ -8,11 +8,7 @@
 namespace cachalot {
 namespace {
 
-Work work(const LinearArgs& a) {
-  return {.read = bytes(a.x) + bytes(a.weight),
-          .written = bytes(a.out),
-          .flops = 2 * a.x.extent(0) * a.weight.in * a.weight.out};
-}
+Work work(const LinearArgs& a) { return work_of_all(a, 2 * a.x.extent(0) * a.weight.in * a.weight.out); }
 
 // The shapes differ in what binds: size, format and whether a sum is kept as f32.
 struct Shape {

@@ -15,6 +15,12 @@ struct LookupArgs {
   PackedRows table;                // [table rows, width]
   View<const std::int64_t, 2> id;  // [rows, columns], each inside the table: whoever made the ids has checked them
   Values<2> out;                   // [rows, columns · width]
+
+  template <class S>
+  void each(S&& s) {
+    s.in(table, id);
+    s.out(out);
+  }
 };
 
 // Numerics: decoded exactly (a code times a power of two fits bf16).

@@ -12,6 +12,12 @@ struct RmsNormArgs {
   ConstValues<1> weight;  // [dim]
   float eps;              // 1e-20 in the text model: a row of zeros gives zeros, not NaN
   Values<2> out;          // [rows, dim]; may be x itself
+
+  template <class S>
+  void each(S&& s) {
+    s.in(x, weight);
+    s.out(out);
+  }
 };
 
 // Numerics: root of the mean in double, rounded to f32; both products in f32, as the released code; stored once.

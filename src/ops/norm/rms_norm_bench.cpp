@@ -8,9 +8,7 @@
 namespace cachalot {
 namespace {
 
-Work work(const RmsNormArgs& a) {
-  return {.read = bytes(a.x) + bytes(a.weight), .written = bytes(a.out), .flops = 4 * a.x.size()};
-}
+Work work(const RmsNormArgs& a) { return work_of_all(a, 4 * a.x.size()); }
 
 }  // namespace
 

@@ -36,6 +36,12 @@ struct RopeArgs {
   View<const std::int64_t, 1> position;  // [rows]
   View<const float, 1> frequency;        // [rope_dim / 2]
   bool inverse = false;                  // rotate back (the attention output, spec 3.5)
+
+  template <class S>
+  void each(S&& s) {
+    s.in(position, frequency);
+    s.in_out(x);
+  }
 };
 
 // Numerics: cos, sin, products and their sum in f32, as the released code; stored once.

@@ -13,6 +13,12 @@ namespace cachalot {
 struct ArgmaxArgs {
   View<const float, 2> x;       // [rows, n], n > 0; NaN never wins
   View<std::int32_t, 1> index;  // [rows]; 0 for a row that is all NaN
+
+  template <class S>
+  void each(S&& s) {
+    s.in(x);
+    s.out(index);
+  }
 };
 
 void argmax_ref(Context& context, const ArgmaxArgs& args);

@@ -8,7 +8,7 @@
 namespace cachalot {
 namespace {
 
-Work work(const ArgmaxArgs& a) { return {.read = bytes(a.x), .written = bytes(a.index)}; }
+Work work(const ArgmaxArgs& a) { return work_of_all(a, 0); }
 
 }  // namespace
 

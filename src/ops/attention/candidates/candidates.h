@@ -14,6 +14,12 @@ struct CandidatesArgs {
   View<const std::int64_t, 1> visible;  // [rows]; groups from there on are not looked at
   std::int64_t block_size;              // groups a block; the last block may be short
   View<std::int32_t, 2> block;          // [rows, candidate_topk_blocks], ascending, -1 behind the last one kept
+
+  template <class S>
+  void each(S&& s) {
+    s.in(score, visible);
+    s.out(block);
+  }
 };
 
 // A block counts as its best visible group, NaN and -inf as the lowest there is; the block of the newest visible group

@@ -19,6 +19,12 @@ struct CompressorArgs {
       token;      // [groups, ratio], tokens ascending: below own.rows a row of own, from there on of kept
   Values<2> out;  // [groups, head_dim]: before the norm
 
+  template <class S>
+  void each(S&& s) {
+    s.in(own, kept, token);
+    s.out(out);
+  }
+
   // [2 · head_dim] of a group's token.
   const float* input(std::int64_t group, std::int64_t t) const {
     const std::int64_t row = token[group][t];

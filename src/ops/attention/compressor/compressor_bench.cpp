@@ -9,10 +9,7 @@ namespace cachalot {
 namespace {
 
 // A token's channel: difference to the largest, e^x, sum, and the weighted sum; the channel: one division a token.
-Work work(const CompressorArgs& a) {
-  const std::int64_t values = a.token.size() * a.out.extent(1);
-  return {.read = 2 * values * 4 + bytes(a.token), .written = bytes(a.out), .flops = 6 * values};
-}
+Work work(const CompressorArgs& a) { return work_of_all(a, 6 * a.token.size() * a.out.extent(1)); }
 
 }  // namespace
 

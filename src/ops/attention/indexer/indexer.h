@@ -23,6 +23,12 @@ struct IndexerArgs {
   View<const std::int32_t, 1> sequence;  // [rows], a sequence of keys
   View<const std::int64_t, 1> visible;   // [rows]
   View<float, 2> score;                  // [rows, groups], -inf from visible on; groups >= every visible
+
+  template <class S>
+  void each(S&& s) {
+    s.in(q, weight, keys, sequence, visible);
+    s.out(score);
+  }
 };
 
 // Numerics: f32 in both modes (spec 8): a dot summed in double and rounded; products and sum over heads f32, ascending.

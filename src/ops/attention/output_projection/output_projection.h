@@ -15,6 +15,12 @@ struct OutputProjectionArgs {
   Weight weight;     // [groups · o_lora, in]; stored fp8, used as bf16: its input is NOT quantized (spec 9)
   std::int64_t groups;
   Values<2> out;  // [rows, groups · o_lora]
+
+  template <class S>
+  void each(S&& s) {
+    s.in(x, weight);
+    s.out(out);
+  }
 };
 
 // Numerics: sums in double, one rounding at the store.

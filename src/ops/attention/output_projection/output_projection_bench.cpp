@@ -8,11 +8,7 @@
 namespace cachalot {
 namespace {
 
-Work work(const OutputProjectionArgs& a) {
-  return {.read = bytes(a.x) + bytes(a.weight),
-          .written = bytes(a.out),
-          .flops = 2 * a.x.extent(0) * a.weight.in * a.weight.out};
-}
+Work work(const OutputProjectionArgs& a) { return work_of_all(a, 2 * a.x.extent(0) * a.weight.in * a.weight.out); }
 
 }  // namespace
 

@@ -16,6 +16,12 @@ struct SelectionArgs {
       block;  // [rows, blocks] from candidates.h; an empty view ([rows, 0]) allows every visible group
   std::int64_t block_size = 1;
   View<std::int32_t, 2> group;  // [rows, index_topk], ascending, -1 behind the last one
+
+  template <class S>
+  void each(S&& s) {
+    s.in(score, visible, block);
+    s.out(group);
+  }
 };
 
 // NaN and -inf count as the lowest there is: such a group comes last, but it comes. Ties go to the lower group: exact

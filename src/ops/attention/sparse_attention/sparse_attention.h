@@ -28,6 +28,12 @@ struct SparseAttentionArgs {
   bool round_probabilities = false;      // see Numerics
   Values<3> out;                         // [rows, heads, head_dim]; zero where a row lists nothing
 
+  template <class S>
+  void each(S&& s) {
+    s.in(q, own, ring, window, groups, group, sequence, sink);
+    s.out(out);
+  }
+
   std::int64_t listed() const { return window.extent(1) + group.extent(1); }
   // The joined list of a row: -1, rows of own and ring as in `window`, and from own.rows + ring.rows on rows of the
   // groups' pool. to: [listed()].

@@ -14,6 +14,12 @@ struct ConfidenceHeadArgs {
   ConstValues<2> embedding;   // [rows, rank]
   Weight proj;                // [1, dim + rank]
   View<float, 1> confidence;  // [rows]; stays f32
+
+  template <class S>
+  void each(S&& s) {
+    s.in(x, embedding, proj);
+    s.out(confidence);
+  }
 };
 
 // Numerics: one sum in double, rounded to f32.

@@ -8,11 +8,7 @@
 namespace cachalot {
 namespace {
 
-Work work(const ConfidenceHeadArgs& a) {
-  return {.read = bytes(a.x) + bytes(a.embedding) + bytes(a.proj),
-          .written = bytes(a.confidence),
-          .flops = 2 * a.x.extent(0) * a.proj.in};
-}
+Work work(const ConfidenceHeadArgs& a) { return work_of_all(a, 2 * a.x.extent(0) * a.proj.in); }
 
 }  // namespace
 

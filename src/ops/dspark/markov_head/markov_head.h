@@ -15,6 +15,12 @@ struct MarkovHeadArgs {
   ConstValues<2> embedding;  // [rows, rank]: markov_embed of each row's previous token
   Weight head;               // [vocab, rank]
   View<float, 2> logits;     // [rows, vocab], added to; stays f32
+
+  template <class S>
+  void each(S&& s) {
+    s.in(embedding, head);
+    s.in_out(logits);
+  }
 };
 
 // Numerics: the product summed in double, rounded to f32, then one f32 addition.

@@ -8,11 +8,7 @@
 namespace cachalot {
 namespace {
 
-Work work(const MarkovHeadArgs& a) {
-  return {.read = bytes(a.embedding) + bytes(a.head) + bytes(a.logits),
-          .written = bytes(a.logits),
-          .flops = a.logits.size() * (2 * a.head.in + 1)};
-}
+Work work(const MarkovHeadArgs& a) { return work_of_all(a, a.logits.size() * (2 * a.head.in + 1)); }
 
 }  // namespace
 

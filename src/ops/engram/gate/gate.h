@@ -19,6 +19,12 @@ struct EngramGateArgs {
   View<const std::uint8_t, 1> image;  // [rows], 1 = row of an image span: its gate is 0
   View<float, 2> gate;                // [rows, hc]
   Values<3> out;                      // [rows, hc, dim]; may be h itself
+
+  template <class S>
+  void each(S&& s) {
+    s.in(h, kv, q_weight, k_weight, image);
+    s.out(gate, out);
+  }
 };
 
 // dot = Σ h · q_weight · k_weight · key over the root mean squares of h and key (eps under the roots) and over √dim;

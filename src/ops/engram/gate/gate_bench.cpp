@@ -10,11 +10,7 @@ namespace {
 
 // A number of a copy: two squares and the three-factor product with their sums, then gate · value added. The product
 // of the two weights is the same for all rows.
-Work work(const EngramGateArgs& a) {
-  return {.read = bytes(a.h) + bytes(a.kv) + bytes(a.q_weight) + bytes(a.k_weight) + bytes(a.image),
-          .written = bytes(a.gate) + bytes(a.out),
-          .flops = 9 * a.h.size() + a.q_weight.size()};
-}
+Work work(const EngramGateArgs& a) { return work_of_all(a, 9 * a.h.size() + a.q_weight.size()); }
 
 }  // namespace
 

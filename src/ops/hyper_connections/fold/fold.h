@@ -12,6 +12,12 @@ struct FoldArgs {
   ConstValues<3> h;          // [rows, hc, dim]
   View<const float, 2> mix;  // [rows, hc]: the pre of the PREVIOUS sublayer
   Values<2> out;             // [rows, dim]
+
+  template <class S>
+  void each(S&& s) {
+    s.in(h, mix);
+    s.out(out);
+  }
 };
 
 // Numerics: f32, copies ascending, one rounding at the store.

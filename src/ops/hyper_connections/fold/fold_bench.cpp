@@ -8,9 +8,7 @@
 namespace cachalot {
 namespace {
 
-Work work(const FoldArgs& a) {
-  return {.read = bytes(a.h) + bytes(a.mix), .written = bytes(a.out), .flops = 2 * a.h.size()};
-}
+Work work(const FoldArgs& a) { return work_of_all(a, 2 * a.h.size()); }
 
 }  // namespace
 

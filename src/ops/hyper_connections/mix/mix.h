@@ -15,6 +15,12 @@ struct MixArgs {
   Weight fn;             // [(2 + hc) · hc, hc · dim], f32
   float eps;             // norm_eps
   View<float, 2> mixes;  // [rows, (2 + hc) · hc]
+
+  template <class S>
+  void each(S&& s) {
+    s.in(h, fn);
+    s.out(mixes);
+  }
 };
 
 // Numerics: mean and dot summed in double, each rounded to f32; root and product in f32.

@@ -9,9 +9,7 @@ namespace cachalot {
 namespace {
 
 // The products, and the squares of the norm.
-Work work(const MixArgs& a) {
-  return {.read = bytes(a.h) + bytes(a.fn), .written = bytes(a.mixes), .flops = 2 * a.h.size() * (a.fn.out + 1)};
-}
+Work work(const MixArgs& a) { return work_of_all(a, 2 * a.h.size() * (a.fn.out + 1)); }
 
 }  // namespace
 

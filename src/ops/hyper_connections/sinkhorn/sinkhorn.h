@@ -18,6 +18,12 @@ struct SinkhornArgs {
   View<float, 2> pre;          // [rows, hc]: sigmoid + eps
   View<float, 2> post;         // [rows, hc]: 2 · sigmoid
   View<float, 3> comb;         // [rows, hc, hc]: first axis the copy read, second the copy written (unfold.h)
+
+  template <class S>
+  void each(S&& s) {
+    s.in(mixes, base, scale);
+    s.out(pre, post, comb);
+  }
 };
 
 // Every softmax entry gets eps added, and so does every sum that is divided by.

@@ -9,11 +9,7 @@ namespace cachalot {
 namespace {
 
 // Scale and base of each number, its exponential; then each iteration sums and divides rows and columns.
-Work work(const SinkhornArgs& a) {
-  return {.read = bytes(a.mixes) + bytes(a.base) + bytes(a.scale),
-          .written = bytes(a.pre) + bytes(a.post) + bytes(a.comb),
-          .flops = 3 * a.mixes.size() + 4 * a.iterations * a.comb.size()};
-}
+Work work(const SinkhornArgs& a) { return work_of_all(a, 3 * a.mixes.size() + 4 * a.iterations * a.comb.size()); }
 
 }  // namespace
 

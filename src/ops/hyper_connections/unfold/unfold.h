@@ -15,6 +15,12 @@ struct UnfoldArgs {
   View<const float, 2> post;  // [rows, hc]
   View<const float, 3> comb;  // [rows, hc, hc]; the sum runs over its FIRST axis
   Values<3> out;              // [rows, hc, dim]; may be h itself
+
+  template <class S>
+  void each(S&& s) {
+    s.in(y, h, post, comb);
+    s.out(out);
+  }
 };
 
 // Numerics: f32, k ascending, then post · y; one rounding at the store.

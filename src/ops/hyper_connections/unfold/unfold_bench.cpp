@@ -9,11 +9,7 @@ namespace cachalot {
 namespace {
 
 // Each number of a copy is a sum over the copies and y.
-Work work(const UnfoldArgs& a) {
-  return {.read = bytes(a.y) + bytes(a.h) + bytes(a.post) + bytes(a.comb),
-          .written = bytes(a.out),
-          .flops = 2 * a.h.size() * (a.h.extent(1) + 1)};
-}
+Work work(const UnfoldArgs& a) { return work_of_all(a, 2 * a.h.size() * (a.h.extent(1) + 1)); }
 
 }  // namespace
 

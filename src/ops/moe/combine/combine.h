@@ -17,6 +17,12 @@ struct CombineArgs {
   View<const std::int32_t, 2> expert;  // [rows, top_k], all different in a row
   ConstValues<2> shared;               // [rows, dim]
   Values<2> out;                       // [rows, dim]
+
+  template <class S>
+  void each(S&& s) {
+    s.in(routed, expert, shared);
+    s.out(out);
+  }
 };
 
 // The places k of a row in the order they are added. order: [top_k].

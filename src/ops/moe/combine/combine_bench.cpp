@@ -8,10 +8,7 @@
 namespace cachalot {
 namespace {
 
-Work work(const CombineArgs& a) {
-  return {
-      .read = bytes(a.routed) + bytes(a.expert) + bytes(a.shared), .written = bytes(a.out), .flops = a.routed.size()};
-}
+Work work(const CombineArgs& a) { return work_of_all(a, a.routed.size()); }
 
 }  // namespace
 

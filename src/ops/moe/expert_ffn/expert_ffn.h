@@ -16,6 +16,11 @@ struct ExpertWeights {
   Weight w1;  // gate, [inter, dim]
   Weight w2;  // down, [dim, inter]
   Weight w3;  // up,   [inter, dim]
+
+  template <class S>
+  void each(S&& s) {
+    s.in(w1, w2, w3);
+  }
 };
 
 struct ExpertFfnArgs {
@@ -25,6 +30,12 @@ struct ExpertFfnArgs {
   View<const float, 2> weight;         // [rows, top_k], multiplies before w2; all 1 for a shared expert
   float limit;                         // swiglu_limit: up clamped to ±limit, gate from above only; 0 = no clamp
   Values<3> out;                       // [rows, top_k, dim]
+
+  template <class S>
+  void each(S&& s) {
+    s.in(x, experts, expert, weight);
+    s.out(out);
+  }
 };
 
 // Numerics: w1·x and w3·x are linears (linear.h) stored in x's type; weight · (silu(gate) · up) is f32, stored in

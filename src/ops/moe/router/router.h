@@ -25,6 +25,12 @@ struct RouterArgs {
   View<std::int32_t, 2> expert;  // [rows, top_k], best first by score + bias, the lower expert on a tie
   View<float, 2>
       weight;  // [rows, top_k]: scores without bias, over their sum + 1e-20 when top_k > 1, times route_scale
+
+  template <class S>
+  void each(S&& s) {
+    s.in(x, gate, bias, bias_vl, image);
+    s.out(expert, weight);
+  }
 };
 
 // Fills row `row` of expert and weight. score: [experts], without bias.

@@ -8,11 +8,7 @@
 namespace cachalot {
 namespace {
 
-Work work(const RouterArgs& a) {
-  return {.read = bytes(a.x) + bytes(a.gate) + bytes(a.bias) + bytes(a.image),
-          .written = bytes(a.expert) + bytes(a.weight),
-          .flops = 2 * a.x.extent(0) * a.gate.in * a.gate.out};
-}
+Work work(const RouterArgs& a) { return work_of_all(a, 2 * a.x.extent(0) * a.gate.in * a.gate.out); }
 
 }  // namespace
 

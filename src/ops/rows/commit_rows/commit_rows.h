@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "ops/context.h"
+#include "ops/operands.h"
 #include "tensor/packed_rows.h"
 #include "tensor/view.h"
 
@@ -19,6 +20,12 @@ struct CommitRowsArgs {
   std::int64_t sets = 1;              // layers, say
   std::int64_t from_step = 0;         // bytes from a set to the next
   std::int64_t to_step = 0;
+
+  template <class S>
+  void each(S&& s) {
+    s.in(RowSets{from, sets, from_step}, row, place);
+    s.in_out(RowSets{to, sets, to_step});  // rows that are not named stay
+  }
 
   bool fits() const {
     const auto records = [](const auto& r) { return r.layout == RowLayout::records; };

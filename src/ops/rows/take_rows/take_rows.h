@@ -16,6 +16,12 @@ struct TakeRowsArgs {
   View<const std::byte, 2> from;    // [rows, bytes of a row]
   View<const std::int32_t, 1> row;  // [taken], rows of from, as often as they like
   View<std::byte, 2> out;           // [taken, bytes of a row], apart from `from`
+
+  template <class S>
+  void each(S&& s) {
+    s.in(from, row);
+    s.out(out);
+  }
 };
 
 // Everything behind the first axis as the bytes of a row.
