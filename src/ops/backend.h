@@ -136,8 +136,9 @@ std::span<const Backend* const> all_backends();
 // Error: Errc::usage, with the names there are.
 Expected<const Backend*> find_backend(std::string_view name);
 
-// `backend` with some operators set back to the reference's: how a wrong kernel is found. Error: Errc::usage for a name
-// that no operator has, with those there are.
+// `backend` with some operators set back to the reference's: how a wrong kernel is found. Where the context's memory is
+// not the host's, the reference works on copies (mirror.h). Error: Errc::usage for a name that no operator has, with
+// those there are.
 Expected<Backend> with_reference(const Backend& backend, std::span<const std::string> operators);
 
 }  // namespace cachalot

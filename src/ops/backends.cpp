@@ -5,8 +5,18 @@
 #include <vector>
 
 #include "ops/backend.h"
+#include "ops/mirror.h"
 
 namespace cachalot {
+namespace {
+
+template <auto member>
+void reference_anywhere(Context& context, const typename Entry<member>::Args& args) {
+  run_on_host(context, args, reference_backend().*member);
+}
+
+}  // namespace
+
 std::span<const Backend* const> all_backends() {
   static const Backend* const backends[] = {&reference_backend(), &cpu_backend()};
   return backends;
@@ -27,7 +37,7 @@ Expected<Backend> with_reference(const Backend& backend, std::span<const std::st
     bool found = false;
     each_operator([&]<class E>(std::string_view name, E) {
       if (name != wanted) return;
-      E::of(table) = E::of(reference_backend());
+      E::of(table) = reference_anywhere<E::pointer>;
       found = true;
     });
     if (!found) {

@@ -18,6 +18,7 @@ std::byte* or_throw(std::byte* at) {
 
 class HostMemory final : public MemorySpace {
  public:
+  bool on_host() const override { return true; }
   std::byte* take(std::int64_t bytes) override { return bytes == 0 ? nullptr : or_throw(map_memory(size(bytes))); }
   std::byte* grow(std::byte* at, std::int64_t bytes, std::int64_t to) override {
     return at == nullptr ? take(to) : or_throw(grow_memory(at, size(bytes), size(to)));

@@ -13,6 +13,8 @@ class MemorySpace {
  public:
   virtual ~MemorySpace() = default;
 
+  virtual bool on_host() const { return false; }  // may the host read and write here?
+
   // Zeroed, aligned to 64 bytes; null for no bytes. Throws std::bad_alloc.
   virtual std::byte* take(std::int64_t bytes) = 0;
   // The same bytes and zeros behind them, perhaps elsewhere. Throws std::bad_alloc, and all stays as it is.
