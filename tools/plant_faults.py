@@ -22,7 +22,7 @@ LIST = "tests/planted_faults/faults.toml"
 PAGE = "docs/PLANTED_FAULTS.md"
 BEGIN, END = "<!-- table: tools/plant_faults.py --markdown -->", "<!-- end of table -->"
 NOT_COPIED = {".git", ".cache", "build", "__pycache__"}
-TEST = re.compile(r"^TEST(?:_F)?\((\w+),\s*(\w+)\)", re.M)
+TEST = re.compile(r"^TEST(?:_[FP])?\((\w+),\s*(\w+)\)", re.M)
 TEST_SECONDS = 600
 
 
@@ -100,7 +100,8 @@ class Bench:
 
     def failed(self, program, tests):
         """Those of the tests that did not end well: they failed, crashed or hung."""
-        command = [self.build / "tests" / program, "--gtest_color=no", "--gtest_filter=" + ":".join(tests)]
+        every = ":".join(f"{t}:{t}/*" for t in tests)  # TEST_P: once for each backend
+        command = [self.build / "tests" / program, "--gtest_color=no", "--gtest_filter=" + every]
         try:
             output = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                     timeout=TEST_SECONDS).stdout.decode(errors="replace")

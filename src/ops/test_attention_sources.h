@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ops/attention/sparse_attention/sparse_attention.h"
-#include "ops/test_numbers.h"
+#include "ops/test_arguments.h"
 
 namespace cachalot {
 

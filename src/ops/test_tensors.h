@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "ops/test_backends.h"
 #include "tensor/values.h"
 #include "tensor/weight.h"
 
@@ -52,30 +53,5 @@ class TestTensor {
   std::array<std::int64_t, N> shape_;
   std::vector<std::byte> bytes_;
 };
-
-// Numbers between -reach and reach, the same for the same seed on every machine.
-inline std::vector<float> noise(std::int64_t count, std::uint32_t seed, float reach = 1.0f) {
-  std::mt19937 generator(seed);
-  std::vector<float> v(static_cast<std::size_t>(count));
-  for (float& x : v) x = (static_cast<float>(generator() >> 8) * 0x1p-23f - 1.0f) * reach;
-  return v;
-}
-
-inline bool same_bits(std::span<const float> a, std::span<const float> b) {
-  const auto bits = [](float f) { return std::bit_cast<std::uint32_t>(f); };
-  return std::ranges::equal(a, b, {}, bits, bits);
-}
-
-// run(first, count) computes those rows and returns their results, row after row. True when each row alone gives the
-// bits it has among all.
-template <class Run>
-bool rows_stand_alone(std::int64_t rows, Run run) {
-  std::vector<float> joined;
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const std::vector<float> one = run(r, 1);
-    joined.insert(joined.end(), one.begin(), one.end());
-  }
-  return !joined.empty() && same_bits(run(0, rows), joined);
-}
 
 }  // namespace cachalot

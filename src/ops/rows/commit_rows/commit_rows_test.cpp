@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/rows/commit_rows/commit_rows.h"
 
-#include "ops/test_agreement.h"
+#include "ops/test_backends.h"
 
-namespace cachalot {
+namespace cachalot::commit_rows_test {
 namespace {
+
+using CommitRows = OnEveryBackend;
+INSTANTIATE_TEST_SUITE_P(, CommitRows, each_backend(), place_name);
 
 // Some layers' rows of `own`, and rings in two pages with something else between them.
 struct Case {
@@ -18,8 +21,7 @@ struct Case {
   }
   std::int64_t bytes() const { return row_bytes(RowFormat::e4m3_e8m0_32, width); }
 
-  template <class Operator>
-  std::vector<std::uint8_t> rings(Operator op, Context& context) const {
+  std::vector<std::uint8_t> rings(const On& on) const {
     const std::int64_t page = layers * slots * bytes() + 16;
     std::vector<std::uint8_t> memory(static_cast<std::size_t>(2 * page), 0xEE);
     PackedRowsOut to = packed_rows(RowFormat::e4m3_e8m0_32, width, slots, memory.data(), RowLayout::records);
@@ -28,17 +30,17 @@ struct Case {
     to.page_step = page;
     const PackedRows from = packed_rows(RowFormat::e4m3_e8m0_32, width, rows, own.data(), RowLayout::records);
     const auto count = std::ssize(row);
-    op(context, {from, to, {row.data(), {count}}, {place.data(), {count}}, layers, rows * bytes(), slots * bytes()});
+    on(&Backend::commit_rows,
+       {from, to, {row.data(), {count}}, {place.data(), {count}}, layers, rows * bytes(), slots * bytes()});
     return memory;
   }
 };
 
-TEST(CommitRows, EachRowOfEachSetLandsInItsPlaceAndNowhereElse) {
+TEST_P(CommitRows, EachRowOfEachSetLandsInItsPlaceAndNowhereElse) {
   Case c(2, 3, 4, 32);
   c.row = {2, 0};
   c.place = {1, 7};  // in the first page, in the second one
-  Context context;
-  const auto memory = c.rings(commit_rows_ref, context);
+  const auto memory = c.rings(on);
   const std::int64_t page = 2 * 4 * 33 + 16;
   std::vector<std::uint8_t> want(memory.size(), 0xEE);
   for (std::int64_t i = 0; i < 2 * 33; ++i) {
@@ -50,8 +52,19 @@ TEST(CommitRows, EachRowOfEachSetLandsInItsPlaceAndNowhereElse) {
   EXPECT_EQ(memory, want);
 }
 
-TEST(CommitRows, OfEverySizeAreTheReferences) {
+TEST_P(CommitRows, ARowOrPlaceThatDoesNotExistIsRefused) {
+  Case c(1, 3, 4, 32);
+  c.row = {3};
+  c.place = {0};
+  EXPECT_DEATH(c.rings(on), "exists");
+  c.row = {0};
+  c.place = {8};
+  EXPECT_DEATH(c.rings(on), "exists");
+}
+
+TEST(CommitRowsAgreement, AtEverySize) {
   Random random(1);
+  Agreement agreement;
   for (const std::int64_t layers : {0, 1, 5, 43}) {
     for (const std::int64_t moved : {0, 1, 13, 40}) {
       Case c(layers, 50, 20, 64);
@@ -59,25 +72,14 @@ TEST(CommitRows, OfEverySizeAreTheReferences) {
         c.row.push_back(static_cast<std::int32_t>(random.below(50)));
         c.place.push_back(static_cast<std::int32_t>((i * 7 + 3) % 40));
       }
-      for (int threads = 1; threads <= 3; ++threads) {
-        EXPECT_EQ(c.rings(commit_rows_cpu, context_of(threads)), c.rings(commit_rows_ref, context_of(1)));
-      }
+      agreement.add([&](const On& on) {
+        const auto memory = c.rings(on);
+        return std::vector<float>(memory.begin(), memory.end());
+      });
     }
   }
-}
-
-TEST(CommitRowsDeathTest, ARowOrPlaceThatDoesNotExistIsRefused) {
-  Context context;
-  Case c(1, 3, 4, 32);
-  c.row = {3};
-  c.place = {0};
-  EXPECT_DEATH(c.rings(commit_rows_ref, context), "exists");
-  EXPECT_DEATH(c.rings(commit_rows_cpu, context), "exists");
-  c.row = {0};
-  c.place = {8};
-  EXPECT_DEATH(c.rings(commit_rows_ref, context), "exists");
-  EXPECT_DEATH(c.rings(commit_rows_cpu, context), "exists");
+  EXPECT_EQ(agreement.unequal, 0) << agreement;
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::commit_rows_test
