@@ -31,7 +31,8 @@ def faults(root):
         reference, pure = folder / f"{name}_ref.cpp", folder / f"{name}.cpp"
         if not reference.exists() and not pure.exists():
             yield f"{header}: no {reference.name} (operator) and no {pure.name} (pure function) beside it"
-        if not (folder / f"{name}_test.cpp").exists():
+        test = folder / f"{name}_test.cpp"
+        if not test.exists():
             yield f"{header}: no {name}_test.cpp beside it"
         place = str(folder.relative_to(ops))
         if f"`{place}`" not in readme:
@@ -43,6 +44,8 @@ def faults(root):
         entry = next((e for e in (f"{folder.parent.name}_{name}", name) if e in entries), None)
         if entry is None:
             yield f"{header}: the table in backend.h has no entry {name}"
+        if test.exists() and "each_backend()" not in test.read_text():
+            yield f"{test}: no suite of it runs on every backend, see src/ops/test_backends.h"
         if "void each(S&& s)" not in header.read_text():
             yield f"{header}: its arguments have no each(), see src/ops/operands.h"
         covered.add(entry)

@@ -139,7 +139,7 @@ class Checks(unittest.TestCase):
         self.write(f"src/ops/{folder}/{name}.h", TAG + ("void each(S&& s) {}\n" if each else ""))
         self.write(f"src/ops/{folder}/{name}{code}", TAG)
         if test:
-            self.write(f"src/ops/{folder}/{name}_test.cpp", TAG)
+            self.write(f"src/ops/{folder}/{name}_test.cpp", TAG + "// each_backend()\n")
         if bench:
             self.write(f"src/ops/{folder}/{name}_bench.cpp", TAG)
 
@@ -178,6 +178,13 @@ class Checks(unittest.TestCase):
         self.write("src/ops/README.md", "`rope`")
         self.write("src/ops/backend.h", 'void (*rope)(Context&, const RopeArgs&);\ns("ropes", Entry<&Backend::rope>());\n')
         self.expect(check_operators, "each_operator does not list")
+
+    def test_an_operator_tested_on_one_backend_is_found(self):
+        self.operator("rope", "rope")
+        self.write("src/ops/rope/rope_test.cpp", TAG)
+        self.table("rope")
+        self.write("src/ops/README.md", "`rope`")
+        self.expect(check_operators, "no suite of it runs on every backend")
 
     def test_arguments_that_cannot_be_enumerated_are_found(self):
         self.operator("rope", "rope", each=False)

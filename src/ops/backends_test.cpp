@@ -5,7 +5,7 @@
 
 #include "ops/backend.h"
 
-namespace cachalot {
+namespace cachalot::backends_test {
 namespace {
 
 TEST(Backends, EveryEntryIsFilledAndNoneIsAnothersOrTwice) {
@@ -41,4 +41,4 @@ TEST(Backends, UnknownNamesAreRefusedWithTheOnesThereAre) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::backends_test

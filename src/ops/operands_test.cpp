@@ -9,7 +9,7 @@
 
 #include "ops/backend.h"
 
-namespace cachalot {
+namespace cachalot::operands_test {
 namespace {
 
 // How many fields an argument struct has: the most initialisers it takes.
@@ -206,4 +206,4 @@ TEST(Operands, RelocatedArgumentsNameOnlyTheCopy) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::operands_test

@@ -161,16 +161,6 @@ struct Agreement {
     }
   }
 
-  // As above, for tests that name two operators.
-  template <class Operator, class Run>
-  void add(Operator ref, Operator cpu, Run run) {
-    add([&](const On& on) {
-      if (on.level != nullptr) force_simd_level(*on.level);
-      return run(on.is_reference() ? ref : cpu, context_of(on.threads));
-    });
-    force_simd_level(simd_levels().front());
-  }
-
   friend std::ostream& operator<<(std::ostream& to, const Agreement& a) {
     return to << a.values << " values, " << a.unequal << " unequal, " << a.ulps << " bf16 ulps, error " << a.error;
   }

@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-namespace cachalot {
+namespace cachalot::window_slots_test {
 namespace {
 
 std::vector<std::int64_t> window(std::int64_t position, std::int64_t size, std::int64_t first = 0) {
@@ -82,4 +82,4 @@ TEST(WindowSlotsDeathTest, ListHasOneEntryPerWindowSlot) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::window_slots_test

@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 
-namespace cachalot {
+namespace cachalot::hash_test {
 namespace {
 
 Json read(const std::string& name) {
@@ -233,4 +233,4 @@ TEST(Pcg64, BoundsOutOfRangeStop) {
 }
 
 }  // namespace
-}  // namespace cachalot
+}  // namespace cachalot::hash_test
