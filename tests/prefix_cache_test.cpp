@@ -147,8 +147,9 @@ TEST(PrefixCacheBits, TwoConversationsInTurnsAreEachAsIfAlone) {
 TEST(PrefixCacheBits, AStateFromAFileGoesOnAsIfItHadNeverBeenWritten) {
   const TestFolder folder;
   const auto open = [&] {
-    return *PrefixStore::open(
-        {.folder = folder.path(), .key = *state_key(model_with_drafts()), .pools = model_with_drafts().state_pools()});
+    return *PrefixStore::open({.folder = folder.path(),
+                               .key = *state_key(model_with_drafts(), *Checkpoint::open(mini_a())),
+                               .pools = model_with_drafts().state_pools()});
   };
   for (const std::int64_t length : {1, 7, 16, 33, 64, 127, 128, 145, 200}) {
     Sequence s = model_with_drafts().new_sequence();

@@ -12,6 +12,7 @@
 #include "checkpoint/make_checkpoint.h"
 #include "checkpoint/test_checkpoint.h"
 #include "model/model.h"
+#include "weights/mapped_places.h"
 
 namespace cachalot {
 
@@ -160,8 +161,9 @@ class RandomModel {
 
   // Drafts are on wherever the model has stages.
   Expected<Model> load(const Backend& backend, Numerics numerics) const {
-    auto checkpoint = Checkpoint::open(folder_.path() / "model");
-    if (!checkpoint) return tl::unexpected(checkpoint.error());
+    auto opened = Checkpoint::open(folder_.path() / "model");
+    if (!opened) return tl::unexpected(opened.error());
+    const auto checkpoint = std::make_shared<const Checkpoint>(std::move(*opened));
     if (const auto unused = check_tensors(*checkpoint); !unused) return tl::unexpected(unused.error());
     const Config& c = checkpoint->config();
     const std::int64_t classes = c.engram_compressed_vocab_size;
@@ -170,7 +172,7 @@ class RandomModel {
     for (std::int64_t token = 0; classes > 0 && token < c.vocab_size; ++token) {
       class_of.push_back(static_cast<std::int32_t>((token * 7 + seed_) % classes));
     }
-    return Model::load(std::move(*checkpoint), std::move(class_of), classes,
+    return Model::load(c, std::make_shared<MappedPlaces>(checkpoint), std::move(class_of), classes,
                        {.backend = &backend, .numerics = numerics, .drafts = drafts});
   }
 

@@ -17,6 +17,7 @@
 #include "engine/load_model.h"
 #include "numerics/bf16.h"
 #include "ops/backend.h"
+#include "weights/small_parameters.h"
 
 namespace cachalot::small_parameters_test {
 namespace {

@@ -19,7 +19,7 @@ MAY_INCLUDE = {
     "image": "",
     "ops": "numerics tensor device",
     "kv": "numerics tensor device",
-    "model": "checkpoint ops kv numerics tensor device",
+    "model": "weights checkpoint ops kv numerics tensor device",
     "weights": "checkpoint numerics tensor device",
     "engine": "model weights kv ops tensor device checkpoint tokenizer image",
     "server": "engine tokenizer image",

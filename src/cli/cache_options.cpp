@@ -79,10 +79,12 @@ void PrefixPlaces::tell() {
   told.clear();
 }
 
-Status open_prefix_places(const CacheFlags& flags, const Model& model, std::int64_t memory, PrefixPlaces& places) {
+Status open_prefix_places(const CacheFlags& flags, const LoadedModel& loaded, std::int64_t memory,
+                          PrefixPlaces& places) {
+  const Model& model = loaded.model;
   places.cache.emplace(PrefixCacheOptions{.budget = memory, .mode = state_mode(model)});
   if (flags.folder.empty()) return {};
-  auto key = state_key(model);
+  auto key = state_key(model, *loaded.checkpoint);
   if (!key) return tl::unexpected(key.error());
   auto store = PrefixStore::open({.folder = flags.folder,
                                   .key = std::move(*key),

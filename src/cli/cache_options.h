@@ -63,6 +63,7 @@ struct PrefixPlaces {
 
 // Makes the cache, with `memory` bytes for states in memory, and the store where a folder is given. Errors: Errc::io
 // for a folder of --cache that can't be used; one of $CACHALOT_CACHE is done without, with a warning.
-Status open_prefix_places(const CacheFlags& flags, const Model& model, std::int64_t memory, PrefixPlaces& places);
+Status open_prefix_places(const CacheFlags& flags, const LoadedModel& loaded, std::int64_t memory,
+                          PrefixPlaces& places);
 
 }  // namespace cachalot

@@ -122,7 +122,7 @@ Expected<int> chat(ChatFlags& flags) {
   Answering answering(*loaded, flags);
   PrefixPlaces places;
   const std::int64_t in_memory = budget_of(flags.cache, machine_of(flags.model.memory));
-  if (Status opened = open_prefix_places(flags.cache, loaded->model, in_memory, places); !opened)
+  if (Status opened = open_prefix_places(flags.cache, *loaded, in_memory, places); !opened)
     return tl::unexpected(opened.error());
   auto conversation = Conversation::start(*loaded, std::ref(answering), *options, places.prefixes());
   if (!conversation) return tl::unexpected(conversation.error());

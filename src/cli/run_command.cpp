@@ -239,7 +239,7 @@ Expected<int> run(RunFlags& flags) {
   flags.generate.prefill = flags.prefill.value();
   PrefixPlaces places;
   if (!flags.cache.folder.empty()) {  // one request: nothing need stay in memory
-    if (Status opened = open_prefix_places(flags.cache, model, 0, places); !opened)
+    if (Status opened = open_prefix_places(flags.cache, *loaded, 0, places); !opened)
       return tl::unexpected(opened.error());
     flags.generate.prefixes = places.prefixes();
   }

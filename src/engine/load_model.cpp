@@ -12,6 +12,7 @@
 #include "engine/reserved_tokens.h"
 #include "engine/tokenizer_fit.h"
 #include "tokenizer/token_classes.h"
+#include "weights/mapped_places.h"
 
 namespace cachalot {
 
@@ -30,8 +31,9 @@ Expected<LoadedModel> load_model(const std::filesystem::path& directory, const M
     return fail(fits.error().code, "{}: {}", directory.string(), fits.error().message);
   }
   tell("mapping the checkpoint");
-  auto checkpoint = Checkpoint::open(directory);
-  if (!checkpoint) return tl::unexpected(checkpoint.error());
+  auto opened = Checkpoint::open(directory);
+  if (!opened) return tl::unexpected(opened.error());
+  const auto checkpoint = std::make_shared<const Checkpoint>(std::move(*opened));
   tell(fmt::format("checking {} tensors", checkpoint->tensors().size()));
   auto unused = check_tensors(*checkpoint);
   if (!unused) return tl::unexpected(unused.error());
@@ -41,9 +43,9 @@ Expected<LoadedModel> load_model(const std::filesystem::path& directory, const M
         message("{} tensors of {} are not used: {}", unused->size(), directory.string(), shown_list(*unused)));
   }
   give_back_freed_memory();
-  MemoryPlan opened = plan_memory(*files, wanted, &*checkpoint);
-  opened.mapped = 0;  // it is there already
-  if (Status fits = check_memory(opened, machine); !fits) {
+  MemoryPlan plan = plan_memory(*files, wanted, checkpoint.get());
+  plan.mapped = 0;  // it is there already
+  if (Status fits = check_memory(plan, machine); !fits) {
     return fail(fits.error().code, "{}: {}", directory.string(), fits.error().message);
   }
   tell("reading the tokenizer");
@@ -57,11 +59,12 @@ Expected<LoadedModel> load_model(const std::filesystem::path& directory, const M
   TokenClasses classes = token_classes(*tokenizer);
   give_back_freed_memory();
   tell("binding the weights");
-  auto model = Model::load(std::move(*checkpoint), std::move(classes.class_of), classes.classes, options);
+  auto model = Model::load(config, std::make_shared<MappedPlaces>(checkpoint), std::move(classes.class_of),
+                           classes.classes, options);
   if (!model) return tl::unexpected(model.error());
   std::vector<TokenId> reserved = reserved_tokens(*tokenizer, model->config());
-  return LoadedModel{std::move(*files), std::move(*tokenizer), std::move(*model), std::move(reserved),
-                     std::move(warnings)};
+  return LoadedModel{std::move(*files),   std::move(*tokenizer), std::move(*model),
+                     std::move(reserved), std::move(warnings),   checkpoint};
 }
 
 std::size_t most_prompt_bytes(const LoadedModel& loaded) {
@@ -74,7 +77,7 @@ Status set_aside(const LoadedModel& loaded, Context& context, const MemoryReques
   wanted.numerics = loaded.model.options().numerics;
   wanted.drafts = loaded.model.options().drafts;
   wanted.threads = context.pool.threads();
-  MemoryPlan plan = plan_memory(loaded.files, wanted, &loaded.model.checkpoint());
+  MemoryPlan plan = plan_memory(loaded.files, wanted, loaded.checkpoint.get());
   plan.mapped = 0;  // it is there already, and so are the parts below
   OwnMemory& own = plan.own;
   own.tensors = own.copies = own.tokenizer = own.program = own.loading = 0;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,8 +22,9 @@ struct LoadedModel {
   ModelFiles files;  // as they were found before
   Tokenizer tokenizer;
   Model model;
-  std::vector<TokenId> reserved;    // ids that no answer may hold (reserved_tokens.h)
-  std::vector<ShownText> warnings;  // keys and tensors that nothing uses; the caller logs them
+  std::vector<TokenId> reserved;                 // ids that no answer may hold (reserved_tokens.h)
+  std::vector<ShownText> warnings;               // keys and tensors that nothing uses; the caller logs them
+  std::shared_ptr<const Checkpoint> checkpoint;  // that the weights are of
 };
 
 // Opens a checkpoint's folder, checks every tensor against its config, and binds it. `stage` is told what is being

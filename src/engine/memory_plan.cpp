@@ -9,7 +9,7 @@
 #include "checkpoint/expected_tensors.h"
 #include "checkpoint/safetensors.h"
 #include "model/scratch_bytes.h"
-#include "model/small_parameters.h"
+#include "weights/small_parameters.h"
 
 namespace cachalot {
 namespace {

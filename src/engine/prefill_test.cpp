@@ -216,8 +216,9 @@ TEST(Prefill, ChoicesAndDraftsBehindAReplayChangeNoBit) {
 TEST(Prefill, ExactAndReplayedStatesAreNotMixedInACache) {
   PrefixCache exact({.mode = state_mode(mini().model)}), replays({.mode = state_mode(mini().model), .replays = true});
   const TestFolder folder;
-  auto store = PrefixStore::open(
-      {.folder = folder.path() / "states", .key = *state_key(mini().model), .pools = mini().model.state_pools()});
+  auto store = PrefixStore::open({.folder = folder.path() / "states",
+                                  .key = *state_key(mini().model, *mini().checkpoint),
+                                  .pools = mini().model.state_pools()});
   ASSERT_TRUE(store);
   const auto told = [](Prefill prefill, Prefixes prefixes) {
     GenerateOptions options = options_of(prefill);

@@ -252,7 +252,7 @@ class StoredSnapshots : public testing::Test {
                 const GenerateEvents& events = {}) {
     PrefixCache cache(cache_options());
     auto store = PrefixStore::open({.folder = folder_,
-                                    .key = *state_key(mini().model),
+                                    .key = *state_key(mini().model, *mini().checkpoint),
                                     .pools = mini().model.state_pools(),
                                     .tell = [this](std::string_view line) { told_.emplace_back(line); }});
     EXPECT_TRUE(store);

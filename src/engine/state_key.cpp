@@ -76,12 +76,12 @@ Expected<std::string> model_fingerprint(const Checkpoint& checkpoint) {
   return fmt::format("{:016x}", hash);
 }
 
-Expected<SnapshotKey> state_key(const Model& model) {
-  auto fingerprint = model_fingerprint(model.checkpoint());
+Expected<SnapshotKey> state_key(const Model& model, const Checkpoint& checkpoint) {
+  auto fingerprint = model_fingerprint(checkpoint);
   if (!fingerprint) return tl::unexpected(fingerprint.error());
   std::error_code error;
-  fs::path folder = fs::weakly_canonical(model.checkpoint().directory(), error);
-  if (error) folder = model.checkpoint().directory();
+  fs::path folder = fs::weakly_canonical(checkpoint.directory(), error);
+  if (error) folder = checkpoint.directory();
   return SnapshotKey{folder.filename().string(), std::move(*fingerprint), state_mode(model)};
 }
 

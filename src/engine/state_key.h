@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/expected.h"
+#include "checkpoint/checkpoint.h"
 #include "kv/snapshot_file.h"
 #include "model/model.h"
 
@@ -21,7 +22,7 @@ std::string state_mode(const Model& model);
 // file.
 Expected<std::string> model_fingerprint(const Checkpoint& checkpoint);
 
-// Both, and the name of the model's folder for people.
-Expected<SnapshotKey> state_key(const Model& model);
+// Both, and the name of the checkpoint's folder for people; the model's weights are the checkpoint's.
+Expected<SnapshotKey> state_key(const Model& model, const Checkpoint& checkpoint);
 
 }  // namespace cachalot

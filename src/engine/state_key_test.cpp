@@ -55,7 +55,7 @@ TEST(ModelFingerprint, IsAnotherForEachFileThatChanges) {
     return *model_fingerprint(*checkpoint);
   };
   const std::string first = of_copy();
-  EXPECT_EQ(first, *model_fingerprint(mini().model.checkpoint())) << "where it lies does not count";
+  EXPECT_EQ(first, *model_fingerprint(*mini().checkpoint)) << "where it lies does not count";
   EXPECT_EQ(first.size(), 16u);
   std::set<std::string> seen = {first};
   for (const auto& entry : fs::directory_iterator(copy)) {
@@ -136,7 +136,7 @@ TEST(ModelFingerprint, SeesTheEndsOfAHugeShardWhateverItsTime) {
 }
 
 TEST(StateKey, NamesTheModelsFolderForPeople) {
-  const auto key = state_key(mini().model);
+  const auto key = state_key(mini().model, *mini().checkpoint);
   ASSERT_TRUE(key);
   EXPECT_EQ(key->model, "mini-a");
   EXPECT_EQ(key->mode, state_mode(mini().model));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "weights/shape_places.h"
 
 namespace cachalot {
 
@@ -22,9 +23,8 @@ StateShape state_shape_of(const Config& c) {
   return s;
 }
 
-Expected<Model> Model::load(Checkpoint checkpoint, std::vector<std::int32_t> token_class, std::int64_t classes,
-                            const ModelOptions& options) {
-  const Config& c = checkpoint.config();
+Expected<Model> Model::load(const Config& c, std::shared_ptr<WeightPlaces> places,
+                            std::vector<std::int32_t> token_class, std::int64_t classes, const ModelOptions& options) {
   if (!c.engram_layer_ids.empty()) {
     if (classes != c.engram_compressed_vocab_size) {
       return fail(Errc::format,
@@ -37,9 +37,9 @@ Expected<Model> Model::load(Checkpoint checkpoint, std::vector<std::int32_t> tok
                   c.vocab_size);
     }
   }
-  auto weights = bind_weights(checkpoint);
+  auto weights = bind_weights(c, std::move(places));
   if (!weights) return tl::unexpected(weights.error());
-  Model model(std::move(checkpoint), std::move(*weights), options);
+  Model model(c, std::move(*weights), options);
   model.token_class_ = std::move(token_class);
 
   for (std::size_t i = 0; i < model.engram_columns_.size(); ++i) {
@@ -50,13 +50,19 @@ Expected<Model> Model::load(Checkpoint checkpoint, std::vector<std::int32_t> tok
   return model;
 }
 
-Model::Model(Checkpoint checkpoint, ModelWeights weights, const ModelOptions& options)
-    : checkpoint_(std::move(checkpoint)),
+Model Model::of_shapes(const Config& config, const ModelOptions& options) {
+  auto weights = bind_weights(config, std::make_shared<ShapePlaces>(config));
+  check(weights.has_value(), "a config has every tensor that its model reads");
+  return Model(config, std::move(*weights), options);
+}
+
+Model::Model(const Config& config, ModelWeights weights, const ModelOptions& options)
+    : config_(config),
       weights_(std::move(weights)),
       options_(options),
-      pools_(state_shape_of(config()), options.memory == nullptr ? host_memory() : *options.memory) {
+      pools_(state_shape_of(config), options.memory == nullptr ? host_memory() : *options.memory) {
   if (options_.backend == nullptr) options_.backend = &reference_backend();
-  const Config& c = config();
+  const Config& c = config_;
   for (std::int64_t l = 0; l < c.n_layers + c.n_mtp_layers; ++l) {
     const auto at = std::ranges::find(c.kv_source_layers, c.kv_source(l));
     kv_source_.push_back(at == c.kv_source_layers.end() ? -1 : at - c.kv_source_layers.begin());

@@ -10,12 +10,12 @@
 
 #include "base/expected.h"
 #include "base/ids.h"
-#include "checkpoint/checkpoint.h"
+#include "checkpoint/config.h"
 #include "kv/sequence.h"
 #include "model/observer.h"
-#include "model/weights.h"
 #include "ops/backend.h"
 #include "ops/engram/hash/hash.h"
+#include "weights/model_weights.h"
 
 namespace cachalot {
 
@@ -75,11 +75,12 @@ class Model {
  public:
   // token_class: [vocab], the Engram class of every token, of `classes` in all; unused where the model has no Engram.
   // Errors: a tensor that is missing or wrong; a number of classes other than the config's (engram.md 1).
-  static Expected<Model> load(Checkpoint checkpoint, std::vector<std::int32_t> token_class, std::int64_t classes,
-                              const ModelOptions& options);
+  static Expected<Model> load(const Config& config, std::shared_ptr<WeightPlaces> places,
+                              std::vector<std::int32_t> token_class, std::int64_t classes, const ModelOptions& options);
+  // A model of formats and shapes alone, for a backend that reads no byte.
+  static Model of_shapes(const Config& config, const ModelOptions& options);
 
-  const Config& config() const { return checkpoint_.config(); }
-  const Checkpoint& checkpoint() const { return checkpoint_; }
+  const Config& config() const { return config_; }
   const ModelOptions& options() const { return options_; }
   const Backend& backend() const { return *options_.backend; }
   const StateShape& state_shape() const { return pools_.shape(); }
@@ -125,7 +126,7 @@ class Model {
                          const ChooseDraft& choose = {}, Observer* observer = nullptr) const;
 
  private:
-  Model(Checkpoint checkpoint, ModelWeights weights, const ModelOptions& options);
+  Model(const Config& config, ModelWeights weights, const ModelOptions& options);
 
   Status check_token(TokenId token) const;
   Status check_step(const Step& step) const;
@@ -135,7 +136,7 @@ class Model {
                       const ChooseDraft& choose, Observer* observer) const;
   void seed_drafts(Pass& pass, ConstValues<2> main_hidden) const;
 
-  Checkpoint checkpoint_;
+  Config config_;
   ModelWeights weights_;
   ModelOptions options_;
   StatePools pools_;

@@ -66,4 +66,17 @@ struct Weight {
   Weight rows(std::int64_t first, std::int64_t count) const;
 };
 
+// The three matrices of an expert (spec 4).
+struct ExpertWeights {
+  Weight w1;  // gate, [inter, dim]
+  Weight w2;  // down, [dim, inter]
+  Weight w3;  // up,   [inter, dim]
+
+  // Its memory, where it is an argument.
+  template <class S>
+  void each(S&& s) {
+    s.in(w1, w2, w3);
+  }
+};
+
 }  // namespace cachalot

@@ -14,7 +14,9 @@ namespace {
 enum TokenType : std::int64_t { text = -1, image_start = 0, feature = 1, image_newline = 2, image_end = 3 };
 
 Expected<std::vector<float>> checkpoint_row(const Model& model, std::string_view name) {
-  const TensorInfo* info = model.checkpoint().find(name);
+  const auto found = model.weights().places->place(std::string(name), WeightRole::embedding);
+  if (!found) return tl::unexpected(found.error());
+  const TensorInfo* info = *found;
   if (info == nullptr || !info->dtype) return fail(Errc::missing, "the checkpoint has no tensor {}", name);
   const auto dim = static_cast<std::size_t>(model.config().dim);
   std::vector<float> row;

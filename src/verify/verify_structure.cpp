@@ -7,10 +7,11 @@
 #include <optional>
 
 #include "checkpoint/expected_tensors.h"
-#include "model/weights.h"
 #include "numerics/e4m3.h"
 #include "numerics/f16.h"
 #include "tensor/weight.h"
+#include "weights/mapped_places.h"
+#include "weights/model_weights.h"
 
 namespace cachalot {
 namespace {
@@ -88,11 +89,12 @@ std::string problem_of(const TensorInfo& info, const ExpectedTensor* expected, c
 }  // namespace
 
 Expected<StructureFacts> verify_structure(const std::filesystem::path& model) {
-  auto checkpoint = Checkpoint::open(model);
-  if (!checkpoint) return tl::unexpected(checkpoint.error());
+  auto opened = Checkpoint::open(model);
+  if (!opened) return tl::unexpected(opened.error());
+  const auto checkpoint = std::make_shared<const Checkpoint>(std::move(*opened));
   auto unused = check_tensors(*checkpoint);
   if (!unused) return tl::unexpected(unused.error());
-  auto weights = bind_weights(*checkpoint);
+  auto weights = bind_weights(checkpoint->config(), std::make_shared<MappedPlaces>(checkpoint));
   if (!weights) return tl::unexpected(weights.error());
   StructureFacts facts{.tensors = static_cast<std::int64_t>(checkpoint->tensors().size()),
                        .shards = static_cast<std::int64_t>(checkpoint->shards().size()),

@@ -12,17 +12,6 @@
 
 namespace cachalot {
 
-struct ExpertWeights {
-  Weight w1;  // gate, [inter, dim]
-  Weight w2;  // down, [dim, inter]
-  Weight w3;  // up,   [inter, dim]
-
-  template <class S>
-  void each(S&& s) {
-    s.in(w1, w2, w3);
-  }
-};
-
 struct ExpertFfnArgs {
   ConstValues<2> x;  // [rows, dim]
   std::span<const ExpertWeights> experts;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/weights.h"
+#include "weights/model_weights.h"
 
 #include "checkpoint/test_checkpoint.h"
+#include "weights/mapped_places.h"
 
-namespace cachalot::weights_test {
+namespace cachalot::model_weights_test {
 namespace {
 
 Error error_of(const EditedCheckpoint& edited) {
-  const auto checkpoint = edited.open();
-  EXPECT_TRUE(checkpoint) << checkpoint.error().message;
-  const auto weights = bind_weights(*checkpoint);
+  auto opened = edited.open();
+  EXPECT_TRUE(opened) << opened.error().message;
+  const auto checkpoint = std::make_shared<const Checkpoint>(std::move(*opened));
+  const auto weights = bind_weights(checkpoint->config(), std::make_shared<MappedPlaces>(checkpoint));
   EXPECT_FALSE(weights);
   return weights ? Error{} : weights.error();
 }
@@ -48,4 +50,4 @@ TEST(BindWeights, OfSeveralFaultsTheFirstIsTold) {
 }
 
 }  // namespace
-}  // namespace cachalot::weights_test
+}  // namespace cachalot::model_weights_test

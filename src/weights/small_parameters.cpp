@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/small_parameters.h"
+#include "weights/small_parameters.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <cstddef>
 #include <new>
+#include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "checkpoint/expected_tensors.h"
@@ -64,17 +66,26 @@ std::optional<std::string> place_not_finite(const TensorInfo& tensor) {
   return std::nullopt;
 }
 
-Expected<const float*> WidenedParameters::floats(const TensorInfo& tensor) {
-  if (*tensor.dtype == DType::f32) return reinterpret_cast<const float*>(tensor.data);
+Expected<const TensorInfo*> SmallParameters::as_read(const TensorInfo& tensor, WeightRole role) {
+  if (tensor.dtype != DType::bf16 && tensor.dtype != DType::f16 && tensor.dtype != DType::f32)
+    return tl::unexpected(unreadable_type(tensor));
+  if (const auto place = place_not_finite(tensor)) {
+    return fail(Errc::format, "{}: tensor {}: {}, expected a finite number", tensor.file, tensor.name, *place);
+  }
+  if (tensor.dtype == DType::f32 || (role == WeightRole::norm && tensor.dtype == DType::bf16)) return &tensor;
   const std::int64_t n = elements(tensor);
-  auto copy = std::unique_ptr<float[]>(new (std::nothrow) float[static_cast<std::size_t>(n)]);
-  if (!copy) {
+  auto values = std::unique_ptr<float[]>(new (std::nothrow) float[static_cast<std::size_t>(n)]);
+  if (!values) {
     return fail(Errc::memory, "{}: tensor {} is {}, and no memory is left for its {} values as F32", tensor.file,
                 tensor.name, tensor.dtype_text, n);
   }
-  for (std::int64_t i = 0; i < n; ++i) copy[static_cast<std::size_t>(i)] = value(tensor, i);
-  copies_.push_back(std::move(copy));
-  return copies_.back().get();
+  for (std::int64_t i = 0; i < n; ++i) values[static_cast<std::size_t>(i)] = value(tensor, i);
+  Widened& it = widened_.emplace_back(Widened{std::move(values), tensor});
+  it.tensor.dtype = DType::f32;
+  it.tensor.dtype_text = name(DType::f32);
+  it.tensor.data = reinterpret_cast<const std::byte*>(it.values.get());
+  it.tensor.bytes = n * bytes_of(DType::f32);
+  return &it.tensor;
 }
 
 std::int64_t widened_bytes(const Checkpoint& checkpoint) {

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checkpoint's tensors, bound to the places the forward reads them from. Everything borrows from the mapped
-// checkpoint, but for small parameters of another type than the operators'. Shapes and types were proved by the
-// checkpoint room; nobody asks again. Source: spec 9.
+// A model's tensors, bound to the places the forward reads them from. Shapes and types were proved by the checkpoint
+// room; nobody asks again. Source: spec 9.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "base/expected.h"
-#include "checkpoint/checkpoint.h"
-#include "model/small_parameters.h"
-#include "ops/moe/expert_ffn/expert_ffn.h"
+#include "checkpoint/config.h"
 #include "tensor/packed_rows.h"
 #include "tensor/values.h"
 #include "tensor/view.h"
 #include "tensor/weight.h"
+#include "weights/weight_places.h"
 
 namespace cachalot {
 
@@ -79,7 +78,7 @@ struct DraftWeights {
 };
 
 struct ModelWeights {
-  WidenedParameters widened;  // small parameters that are not as operators read them
+  std::shared_ptr<WeightPlaces> places;  // own what the others borrow
   PackedRows embed;
   Weight head;
   ConstValues<1> norm;
@@ -87,8 +86,8 @@ struct ModelWeights {
   std::optional<DraftWeights> draft;
 };
 
-// Errors: Errc::format naming tensor and place of a small parameter that is no finite number; Errc::memory;
-// Errc::missing or Errc::format naming the tensor, should one not be there after all.
-Expected<ModelWeights> bind_weights(const Checkpoint& checkpoint);
+// Asks the places for every tensor that the forward reads. Errors: theirs; Errc::missing or Errc::format naming the
+// tensor, should one not be there after all.
+Expected<ModelWeights> bind_weights(const Config& config, std::shared_ptr<WeightPlaces> places);
 
 }  // namespace cachalot

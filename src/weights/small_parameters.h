@@ -5,28 +5,34 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/expected.h"
 #include "checkpoint/checkpoint.h"
-#include "tensor/dtype.h"
+#include "weights/weight_places.h"
 
 namespace cachalot {
 
 // The place of a value that is no finite number, "[3, 17] is nan"; none where all are finite. bf16, f16 and f32 only.
 std::optional<std::string> place_not_finite(const TensorInfo& tensor);
 
-// Memory that widened values live in, as long as the weights bound to them.
-class WidenedParameters {
+// Those that are not as operators read them, for as long as weights are bound to them.
+class SmallParameters {
  public:
-  // As f32: where they lie, or a copy that represents the same values. Errors: Errc::memory.
-  Expected<const float*> floats(const TensorInfo& tensor);
+  // Of the roles norm and parameter: the tensor itself, or one of f32 that represents the same values. Errors:
+  // Errc::format naming tensor and file, for another type than the three and for a value that is no finite number;
+  // Errc::memory.
+  Expected<const TensorInfo*> as_read(const TensorInfo& tensor, WeightRole role);
 
  private:
-  std::vector<std::unique_ptr<float[]>> copies_;
+  struct Widened {
+    std::unique_ptr<float[]> values;
+    TensorInfo tensor;
+  };
+  std::deque<Widened> widened_;
 };
 
 // Of all copies that a checkpoint will need, for the memory plan.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/weights.h"
+#include "weights/model_weights.h"
 
 #include <fmt/format.h>
 
@@ -7,53 +7,55 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace cachalot {
 namespace {
 
-// Finds tensors and turns them into what operators read. The first one that is missing is remembered; the checkpoint
-// room has looked at all of them before, so an error here means that the two rooms disagree.
+// Asks for tensors and turns them into what operators read. Nothing is asked for after the first error. The checkpoint
+// room has looked at all tensors before: one that is missing means that the two rooms disagree.
 class Binder {
  public:
-  Binder(const Checkpoint& checkpoint, WidenedParameters& widened)
-      : checkpoint_(checkpoint), c_(checkpoint.config()), widened_(widened) {}
+  Binder(const Config& config, WeightPlaces& places) : c_(config), places_(places) {}
 
   const std::optional<Error>& error() const { return error_; }
 
-  Weight weight(const std::string& name) { return matrix(name + ".weight", name + ".scale"); }
-
+  Weight weight(const std::string& name, WeightRole role = WeightRole::dense) {
+    return matrix(name + ".weight", name + ".scale", role);
+  }
   ConstValues<1> vector(const std::string& name) {
-    const TensorInfo* t = small(name);
-    if (t == nullptr) return {};
-    if (*t->dtype == DType::bf16) return {t->data, DType::bf16, {elements(*t)}};
-    return {widened(*t), DType::f32, {elements(*t)}};
+    const TensorInfo* t = norm(name);
+    return t == nullptr ? ConstValues<1>() : ConstValues<1>(t->data, *t->dtype, {elements(*t)});
   }
   ConstValues<2> table(const std::string& name) {
-    const TensorInfo* t = small(name);
-    if (t == nullptr) return {};
-    if (*t->dtype == DType::bf16) return {t->data, DType::bf16, {t->shape[0], t->shape[1]}};
-    return {widened(*t), DType::f32, {t->shape[0], t->shape[1]}};
+    const TensorInfo* t = norm(name);
+    return t == nullptr ? ConstValues<2>() : ConstValues<2>(t->data, *t->dtype, {t->shape[0], t->shape[1]});
   }
   View<const float, 1> floats(const std::string& name) {
-    const TensorInfo* t = small(name);
-    return t == nullptr ? View<const float, 1>() : View<const float, 1>(widened(*t), {elements(*t)});
+    const TensorInfo* t = parameter(name);
+    return t == nullptr ? View<const float, 1>() : view(*t);
+  }
+  View<const float, 1> floats_if_there(const std::string& name) {
+    const TensorInfo* t = ask(name, WeightRole::parameter, {DType::f32});
+    return t == nullptr ? View<const float, 1>() : view(*t);
   }
   // Rows that are looked up by number: plain, or fp8 with a scale per 32 of a row.
-  PackedRows rows(const std::string& name) {
-    const TensorInfo* t = find(name + ".weight", {DType::bf16, DType::f32, DType::e4m3});
+  PackedRows rows(const std::string& name, WeightRole role) {
+    const TensorInfo* t = find(name + ".weight", role, {DType::bf16, DType::f32, DType::e4m3});
     if (t == nullptr) return {};
     PackedRows r{RowFormat::bf16, t->shape[1], t->shape[0], as<std::uint8_t>(*t), nullptr};
     if (*t->dtype == DType::f32) r.format = RowFormat::f32;
     if (*t->dtype == DType::e4m3) {
       r.format = RowFormat::e4m3_e8m0_32;
-      if (const TensorInfo* s = find(name + ".scale", {DType::e8m0, DType::u8})) r.scales = as<std::uint8_t>(*s);
+      if (const TensorInfo* s = find(name + ".scale", role, {DType::e8m0, DType::u8})) r.scales = as<std::uint8_t>(*s);
     }
     return r;
   }
 
   BlockWeights block(const std::string& p, std::int64_t layer);
   EngramWeights engram(const std::string& p) {
-    return {rows(p + ".embed"), weight(p + ".wkv"), table(p + ".q_weight"), table(p + ".k_weight")};
+    return {rows(p + ".embed", WeightRole::engram_table), weight(p + ".wkv"), table(p + ".q_weight"),
+            table(p + ".k_weight")};
   }
 
  private:
@@ -66,18 +68,28 @@ class Binder {
     for (std::int64_t s : t.shape) n *= s;
     return n;
   }
-  const TensorInfo* find(const std::string& name, std::initializer_list<DType> types) {
-    const TensorInfo* t = checkpoint_.find(name);
-    if (t != nullptr && t->dtype.has_value() && std::ranges::find(types, *t->dtype) != types.end()) return t;
-    if (!error_) {
-      error_ = t == nullptr ? Error{Errc::missing, fmt::format("{}: no such tensor", name)}
-                            : Error{Errc::format,
-                                    fmt::format("{} in {}: type {} can't be used here", name, t->file, t->dtype_text)};
+  static View<const float, 1> view(const TensorInfo& t) { return {as<float>(t), {elements(t)}}; }
+  // Null where there is no such tensor, and once there was an error.
+  const TensorInfo* ask(const std::string& name, WeightRole role, std::initializer_list<DType> types) {
+    if (error_) return nullptr;
+    const auto t = places_.place(name, role);
+    if (!t) {
+      error_ = t.error();
+      return nullptr;
     }
+    if (*t == nullptr || ((*t)->dtype && std::ranges::find(types, *(*t)->dtype) != types.end())) return *t;
+    error_ = unreadable_type(**t);
     return nullptr;
   }
-  Weight matrix(const std::string& name, const std::string& scale) {
-    const TensorInfo* t = find(name, {DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::i8, DType::u8});
+  const TensorInfo* find(const std::string& name, WeightRole role, std::initializer_list<DType> types) {
+    const TensorInfo* t = ask(name, role, types);
+    if (t == nullptr && !error_) error_ = Error{Errc::missing, fmt::format("{}: no such tensor", name)};
+    return t;
+  }
+  const TensorInfo* norm(const std::string& name) { return find(name, WeightRole::norm, {DType::bf16, DType::f32}); }
+  const TensorInfo* parameter(const std::string& name) { return find(name, WeightRole::parameter, {DType::f32}); }
+  Weight matrix(const std::string& name, const std::string& scale, WeightRole role) {
+    const TensorInfo* t = find(name, role, {DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::i8, DType::u8});
     if (t == nullptr) return {};
     Weight w{WeightFormat::bf16, t->shape[0], t->shape[1], t->data, nullptr};
     switch (*t->dtype) {
@@ -99,36 +111,23 @@ class Binder {
         break;
     }
     if (w.quantized()) {
-      if (const TensorInfo* s = find(scale, {DType::e8m0, DType::u8})) w.scale = as<std::uint8_t>(*s);
+      if (const TensorInfo* s = find(scale, role, {DType::e8m0, DType::u8})) w.scale = as<std::uint8_t>(*s);
     }
     return w;
   }
-  // One of the small parameters, all finite.
-  const TensorInfo* small(const std::string& name) {
-    const TensorInfo* t = find(name, {DType::bf16, DType::f16, DType::f32});
-    if (t == nullptr || error_) return t;
-    if (const auto place = place_not_finite(*t)) {
-      error_ = Error{Errc::format, fmt::format("{}: tensor {}: {}, expected a finite number", t->file, name, *place)};
-    }
-    return t;
-  }
-  const float* widened(const TensorInfo& t) {
-    const auto values = widened_.floats(t);
-    if (!values && !error_) error_ = values.error();
-    return values ? *values : nullptr;
-  }
   HyperConnectionWeights hyper_connection(const std::string& p) {
     Weight fn;
-    if (const TensorInfo* t = small(p + "_fn"))
-      fn = Weight{WeightFormat::f32, t->shape[0], t->shape[1], widened(*t), nullptr};
+    if (const TensorInfo* t = parameter(p + "_fn"))
+      fn = Weight{WeightFormat::f32, t->shape[0], t->shape[1], t->data, nullptr};
     return {fn, floats(p + "_base"), floats(p + "_scale")};
   }
-  ExpertWeights expert(const std::string& p) { return {weight(p + ".w1"), weight(p + ".w2"), weight(p + ".w3")}; }
+  ExpertWeights expert(const std::string& p, WeightRole role) {
+    return {weight(p + ".w1", role), weight(p + ".w2", role), weight(p + ".w3", role)};
+  }
 
-  const Checkpoint& checkpoint_;
   const Config& c_;
+  WeightPlaces& places_;
   std::optional<Error> error_;
-  WidenedParameters& widened_;
 };
 
 BlockWeights Binder::block(const std::string& p, std::int64_t layer) {
@@ -164,21 +163,21 @@ BlockWeights Binder::block(const std::string& p, std::int64_t layer) {
   const std::string f = p + ".ffn";
   b.ffn.gate = weight(f + ".gate");
   b.ffn.bias = floats(f + ".gate.bias");
-  if (checkpoint_.find(f + ".gate.bias_vl") != nullptr) b.ffn.bias_vl = floats(f + ".gate.bias_vl");
+  b.ffn.bias_vl = floats_if_there(f + ".gate.bias_vl");
   for (std::int64_t e = 0; e < c_.experts(layer); ++e)
-    b.ffn.experts.push_back(expert(fmt::format("{}.experts.{}", f, e)));
-  b.ffn.shared = expert(f + ".shared_experts");
+    b.ffn.experts.push_back(expert(fmt::format("{}.experts.{}", f, e), WeightRole::expert));
+  b.ffn.shared = expert(f + ".shared_experts", WeightRole::dense);
   return b;
 }
 
 }  // namespace
 
-Expected<ModelWeights> bind_weights(const Checkpoint& checkpoint) {
-  const Config& c = checkpoint.config();
+Expected<ModelWeights> bind_weights(const Config& c, std::shared_ptr<WeightPlaces> places) {
   ModelWeights w;
-  Binder bind(checkpoint, w.widened);
-  w.embed = bind.rows("embed");
-  w.head = bind.weight("head");
+  Binder bind(c, *places);
+  w.places = std::move(places);
+  w.embed = bind.rows("embed", WeightRole::embedding);
+  w.head = bind.weight("head", WeightRole::head);
   w.norm = bind.vector("norm.weight");
   for (std::int64_t l = 0; l < c.n_layers; ++l) {
     w.layers.push_back(bind.block(fmt::format("layers.{}", l), l));
@@ -192,8 +191,8 @@ Expected<ModelWeights> bind_weights(const Checkpoint& checkpoint) {
     d.main_proj = bind.weight("mtp.0.main_proj");
     d.main_norm = bind.vector("mtp.0.main_norm.weight");
     d.norm = bind.vector(last + ".norm.weight");
-    d.markov_embed = bind.rows(last + ".markov_head.embed");
-    d.markov_head = bind.weight(last + ".markov_head.head");
+    d.markov_embed = bind.rows(last + ".markov_head.embed", WeightRole::embedding);
+    d.markov_head = bind.weight(last + ".markov_head.head", WeightRole::head);
     d.confidence_proj = bind.weight(last + ".confidence_head.proj");
     w.draft = std::move(d);
   }
