@@ -214,9 +214,9 @@ RelocatedArgs<Args> relocated(const Args& args, To to) {
   RelocatedArgs<Args> copy{args, {}};
   for_each_operand(copy.args, [&]<class Operand>(Direction, Operand& operand) {
     if constexpr (requires { operand.front(); }) {
-      using Part = typename Operand::value_type;
-      auto list = std::make_shared<std::vector<Part>>(operand.begin(), operand.end());
-      for (Part& part : *list) part = relocated(part, to).args;
+      using Element = typename Operand::value_type;
+      auto list = std::make_shared<std::vector<Element>>(operand.begin(), operand.end());
+      for (Element& part : *list) part = relocated(part, to).args;
       operand = *list;
       copy.lists.push_back(std::move(list));
     } else {
