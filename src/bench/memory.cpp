@@ -21,18 +21,11 @@ std::span<const T> as(const void* data, std::int64_t bytes) {
 
 }  // namespace
 
-std::uint64_t Memory::next() {  // splitmix64: the same numbers on every machine
-  std::uint64_t z = (state_ += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-
 // Random bits, of which those of `keep` stay and those of `set` become 1.
 void Memory::fill(void* to, std::int64_t bytes, std::uint64_t keep, std::uint64_t set) {
   auto* at = static_cast<std::uint8_t*>(to);
   for (std::int64_t i = 0; i < bytes; i += 8) {
-    const std::uint64_t word = (next() & keep) | set;
+    const std::uint64_t word = (random_.bits() & keep) | set;
     std::memcpy(at + i, &word, static_cast<std::size_t>(std::min<std::int64_t>(8, bytes - i)));
   }
 }

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "base/split_mix.h"
 #include "tensor/arena.h"
 #include "tensor/packed_rows.h"
 #include "tensor/values.h"
@@ -20,7 +21,7 @@ namespace cachalot {
 
 class Memory {
  public:
-  explicit Memory(std::uint64_t seed = 1) : state_(seed) {}
+  explicit Memory(std::uint64_t seed = 1) : random_(seed) {}
 
   // ---- inputs; real numbers are ±[½, 1), packed ones anything finite that their format can hold
   template <int N>
@@ -53,9 +54,7 @@ class Memory {
     return v;
   }
   // A whole number in [0, bound).
-  std::int64_t below(std::int64_t bound) {
-    return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(bound));
-  }
+  std::int64_t below(std::int64_t bound) { return random_.below(bound); }
 
   // ---- outputs
   template <int N>
@@ -107,7 +106,6 @@ class Memory {
     std::int64_t bytes;
   };
 
-  std::uint64_t next();
   void fill(void* to, std::int64_t bytes, std::uint64_t keep, std::uint64_t set);
   void fill_bf16(void* to, std::int64_t count);
   void fill_f32(void* to, std::int64_t count);
@@ -115,7 +113,7 @@ class Memory {
   void fill_scales(RowFormat format, std::uint8_t* scales, std::int64_t bytes);
 
   Arena arena_;
-  std::uint64_t state_;
+  SplitMix random_;
   std::vector<Output> outputs_;
 };
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "base/split_mix.h"
 #include "numerics/bf16.h"
 #include "numerics/e2m1.h"
 #include "numerics/e4m3.h"
@@ -14,14 +15,8 @@
 namespace cachalot {
 namespace {
 
-// splitmix64: each number is a function of its place in the sequence.
-constexpr std::uint64_t step = 0x9E3779B97F4A7C15u;
-std::uint64_t mixed(std::uint64_t state) {
-  std::uint64_t z = state;
-  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-  return z ^ z >> 31;
-}
+constexpr std::uint64_t step = SplitMix::step;
+constexpr auto mixed = SplitMix::mixed;
 
 std::uint64_t state_of(std::uint64_t seed, std::string_view name) {
   std::uint64_t state = seed * step + 0x632BE59BD9B4E019u;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/split_mix.h"
 #include "numerics/row_format.h"
 #include "tensor/packed_rows.h"
 #include "tensor/values.h"
@@ -19,24 +20,12 @@
 
 namespace cachalot {
 
-// The same numbers on every machine and standard library (splitmix64). Draw once per argument list: C++ leaves the
-// order of arguments to the compiler, and g++ takes another one for arm64 than for amd64.
-class Random {
+// Draw once per argument list: C++ leaves the order of arguments to the compiler, and g++ takes another one for arm64
+// than for amd64.
+class Random : public SplitMix {
  public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t bits() {
-    std::uint64_t z = (state_ += 0x9E3779B97F4A7C15u);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-  }
-  std::int64_t below(std::int64_t bound) {
-    return static_cast<std::int64_t>(bits() % static_cast<std::uint64_t>(bound));
-  }
+  using SplitMix::SplitMix;
   float real() { return static_cast<float>(static_cast<double>(bits() >> 11) * 0x1p-52 - 1); }  // [-1, 1)
-
- private:
-  std::uint64_t state_;
 };
 
 template <int N>

@@ -77,6 +77,7 @@ TEST_P(EngramGate, SimilarityOfExactlyZeroGivesAHalf) {
   EXPECT_EQ(run(on, {.dim = 2, .h = {1, 1}, .kv = {1, -1, 0, 0}}).gate[0], 0.5f);
   EXPECT_EQ(run(on, {.h = {0}, .kv = {1, 4}}).gate[0], 0.5f);  // a stream of zeros: no 0/0
   EXPECT_EQ(run(on, {.h = {1}, .kv = {0, 4}}).out[0], 3.0f);   // a key of zeros
+  EXPECT_EQ(run(on, {.dim = 20, .h = noise(20, 7), .kv = std::vector<float>(40)}).gate[0], 0.5f);
 }
 
 TEST_P(EngramGate, EpsStandsUnderBothRoots) {
