@@ -32,8 +32,11 @@ class Terminal:
                        "XDG_STATE_HOME": state, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", ""), **variables}
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
-            command = [PROGRAM, "chat", "--model", MODEL, "--seed", "5", "--threads", "1", *arguments]
-            os.execve(PROGRAM, command, environment)
+            try:
+                command = [PROGRAM, "chat", "--model", MODEL, "--seed", "5", "--threads", "1", *arguments]
+                os.execve(PROGRAM, command, environment)
+            finally:
+                os._exit(127)  # else what is left of this script would run a second time, on a terminal that nobody reads
         self.raw, self.seen, self.ended = b"", 0, False
 
     def read(self, seconds):
@@ -302,4 +305,6 @@ class OnATerminal(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if not os.access(PROGRAM, os.X_OK):
+        sys.exit(f"{PROGRAM}: no program is there")
     unittest.main(argv=sys.argv[:1] + sys.argv[3:])

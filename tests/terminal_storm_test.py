@@ -48,7 +48,10 @@ class Session:
                 os.dup2(self.slave, stream)
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             environment = {**os.environ, "TERM": "xterm", "LANG": "C.UTF-8", "HOME": home, "XDG_STATE_HOME": home}
-            self.begin(arguments, job, environment, news)
+            try:
+                self.begin(arguments, job, environment, news)
+            finally:
+                os._exit(127)  # nothing of this script runs a second time
         os.close(news)
         self.pid = int(self.line_of_news())
         while not self.ended() and not self.ignores(signal.SIGUSR1):  # it has only begun
@@ -260,6 +263,8 @@ def command(arguments, job, home, wanted):
 
 
 def main():
+    if not os.access(PROGRAM, os.X_OK):
+        sys.exit(f"{PROGRAM}: no program is there")
     failed, done = [], collections.Counter()
 
     def attempt(what, how, *arguments):
