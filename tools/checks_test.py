@@ -13,6 +13,7 @@ import check_hashing
 import check_includes
 import check_known_faults
 import check_operators
+import check_signals
 import check_spdx
 import check_words
 import mutations
@@ -202,6 +203,23 @@ class Checks(unittest.TestCase):
         self.write("src/kv/a.h", "#include <unordered_set>\nstd::unordered_multimap<int, int> b;\nHashMap<int, int> c;\nstd::hash<int> d;\n")
         self.write("tools/a.cpp", "std::unordered_map<int, int> a;\n")
         self.expect(check_hashing, "a.h:1: unordered_set", "a.h:2: unordered_multimap", "a.h:4: std::hash")
+
+    def test_a_handler_of_a_signal_that_is_installed_elsewhere_is_found(self):
+        self.write("src/cli/a.cpp", "std::signal(SIGINT, on_signal);\n::sigaction(SIGHUP,\n  &action, nullptr);\nact.sa_handler = f;\n"
+                                    "::pthread_sigmask(SIG_BLOCK, &set, &before);\nsigprocmask(SIG_BLOCK, &set, 0);\n")
+        self.expect(check_signals, "a.cpp:1: signal installs", "a.cpp:2: sigaction installs", "a.cpp:4: sa_handler installs",
+                    "a.cpp:5: pthread_sigmask changes", "a.cpp:6: sigprocmask is undefined")
+
+    def test_what_installs_no_handler_of_a_signal_passes(self):
+        self.write("src/cli/a.cpp", "std::signal(SIGINT, SIG_DFL);\n::sigaction(SIGHUP, nullptr, &now);  // signal(SIGINT, f)\n"
+                                    "if (now.sa_handler == f) handle_signal(SIGHUP, on_signal);\nvoid on_signal(int number, int b);\n")
+        self.write("src/cli/a_test.cpp", "std::signal(SIGINT, on_signal);\n")
+        self.write("src/base/lost_pages.cpp", "action.sa_sigaction = on_bus_error;\n")
+        self.expect(check_signals)
+
+    def test_an_excuse_of_a_signal_that_is_not_needed_is_found(self):
+        self.write("src/cli/typing.cpp", "int wait();\n")
+        self.expect(check_signals, "typing.cpp: needs no excuse")
 
     def test_cited_sections_that_exist_pass(self):
         self.spec()
