@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "verify/end_to_end.h"
+#include "verify/lab/tries.h"
 #include "verify/model_run.h"
-#include "verify/tries.h"
 
 namespace cachalot::verify_tries_test {
 namespace {

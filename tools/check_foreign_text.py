@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What would let a text of others, or a raw message of the system, past src/base/shown_text.h to a terminal or a log:
-output by another way than cli/terminal.h and cli/log.h, what() of an exception, a call of std::filesystem that throws.
+output by another way than cli/output/terminal.h and cli/output/log.h, what() of an exception, a call of std::filesystem that throws.
 Usage: check_foreign_text.py ROOT"""
 import pathlib
 import re
 import sys
 
 OUTPUT = re.compile(r"std::(cout|cerr|clog)\b|\bf?(?:write|puts|printf)\((?:[^;]*, *)?(?:stdout|stderr)\b|\bfmt::print\(|(?<![\w:])printf\(")
-MAY_PRINT = {"src/cli/terminal.cpp", "src/base/check.cpp"}
+MAY_PRINT = {"src/cli/output/terminal.cpp", "src/base/check.cpp"}
 WHAT = re.compile(r"\.what\(\)")
 MAY_ASK_WHAT = {"src/cli/main.cc"}
 # Each of these has an overload that gives a std::error_code instead.

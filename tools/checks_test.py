@@ -218,7 +218,7 @@ class Checks(unittest.TestCase):
         self.expect(check_signals)
 
     def test_an_excuse_of_a_signal_that_is_not_needed_is_found(self):
-        self.write("src/cli/typing.cpp", "int wait();\n")
+        self.write("src/cli/chat/typing.cpp", "int wait();\n")
         self.expect(check_signals, "typing.cpp: needs no excuse")
 
     def test_cited_sections_that_exist_pass(self):

@@ -11,8 +11,8 @@
 #include "base/usable_cores.h"
 #include "bench/operators.h"
 #include "bench/report.h"
-#include "cli/model_options.h"
-#include "cli/terminal.h"
+#include "cli/options/model_options.h"
+#include "cli/output/terminal.h"
 #include "device/cpu/simd_level.h"
 
 namespace cachalot {

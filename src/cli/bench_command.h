@@ -2,7 +2,7 @@
 // cachalot bench: each operator at the released model's shapes, as a share of this machine's measured roofs.
 #pragma once
 
-#include "cli/command.h"
+#include "cli/command_line/command.h"
 
 namespace cachalot {
 

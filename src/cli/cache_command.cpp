@@ -11,10 +11,10 @@
 
 #include "base/byte_text.h"
 #include "base/json.h"
-#include "cli/cache_options.h"
-#include "cli/help_text.h"
-#include "cli/terminal.h"
-#include "cli/text_table.h"
+#include "cli/command_line/help_text.h"
+#include "cli/options/cache_options.h"
+#include "cli/output/terminal.h"
+#include "cli/output/text_table.h"
 #include "kv/stored_snapshots.h"
 
 namespace cachalot {

@@ -11,16 +11,16 @@
 #include <string>
 
 #include "base/utf8.h"
-#include "cli/cache_options.h"
-#include "cli/chat_file.h"
-#include "cli/chat_loop.h"
-#include "cli/chat_session.h"
-#include "cli/draft_options.h"
-#include "cli/model_options.h"
-#include "cli/option_checks.h"
-#include "cli/prefill_options.h"
-#include "cli/sampling_options.h"
-#include "cli/terminal.h"
+#include "cli/chat/chat_file.h"
+#include "cli/chat/chat_loop.h"
+#include "cli/chat/chat_session.h"
+#include "cli/command_line/option_checks.h"
+#include "cli/options/cache_options.h"
+#include "cli/options/draft_options.h"
+#include "cli/options/model_options.h"
+#include "cli/options/prefill_options.h"
+#include "cli/options/sampling_options.h"
+#include "cli/output/terminal.h"
 #include "tokenizer/chat/request_edges.h"
 
 namespace cachalot {

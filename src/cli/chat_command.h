@@ -2,7 +2,7 @@
 // cachalot chat: a conversation on a terminal, or one turn a line from a pipe.
 #pragma once
 
-#include "cli/command.h"
+#include "cli/command_line/command.h"
 
 namespace cachalot {
 

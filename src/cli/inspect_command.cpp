@@ -8,13 +8,13 @@
 #include <memory>
 #include <system_error>
 
-#include "cli/backend_table.h"
-#include "cli/default_model.h"
-#include "cli/help_text.h"
-#include "cli/inspect_report.h"
-#include "cli/model_options.h"
-#include "cli/state_report.h"
-#include "cli/terminal.h"
+#include "cli/command_line/help_text.h"
+#include "cli/options/default_model.h"
+#include "cli/options/model_options.h"
+#include "cli/output/backend_table.h"
+#include "cli/output/inspect_report.h"
+#include "cli/output/state_report.h"
+#include "cli/output/terminal.h"
 
 namespace cachalot {
 namespace {

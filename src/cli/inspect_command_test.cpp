@@ -6,8 +6,8 @@
 #include "base/byte_text.h"
 #include "checkpoint/released_config.h"
 #include "checkpoint/test_checkpoint.h"
-#include "cli/backend_table.h"
-#include "cli/inspect_report.h"
+#include "cli/output/backend_table.h"
+#include "cli/output/inspect_report.h"
 #include "cli/test_command.h"
 #include "model/model.h"
 

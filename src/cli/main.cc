@@ -7,9 +7,9 @@
 #include <system_error>
 #include <vector>
 
-#include "cli/log.h"
+#include "cli/output/log.h"
+#include "cli/output/terminal.h"
 #include "cli/program.h"
-#include "cli/terminal.h"
 
 int main(int argc, char** argv) {
   using namespace cachalot;

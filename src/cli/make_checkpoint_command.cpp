@@ -9,9 +9,9 @@
 
 #include "base/byte_text.h"
 #include "checkpoint/make_checkpoint.h"
-#include "cli/layer_list.h"
-#include "cli/option_checks.h"
-#include "cli/terminal.h"
+#include "cli/command_line/layer_list.h"
+#include "cli/command_line/option_checks.h"
+#include "cli/output/terminal.h"
 #include "engine/engram_rows_of_text.h"
 #include "engine/tokenizer_fit.h"
 

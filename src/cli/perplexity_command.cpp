@@ -13,9 +13,9 @@
 
 #include "base/json.h"
 #include "base/text_input.h"
-#include "cli/model_options.h"
-#include "cli/prefill_options.h"
-#include "cli/terminal.h"
+#include "cli/options/model_options.h"
+#include "cli/options/prefill_options.h"
+#include "cli/output/terminal.h"
 #include "engine/perplexity.h"
 
 namespace cachalot {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "cli/command.h"
+#include "cli/command_line/command.h"
 #include "engine/perplexity.h"
 
 namespace cachalot {

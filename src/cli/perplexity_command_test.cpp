@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "checkpoint/test_checkpoint.h"
-#include "cli/terminal.h"
+#include "cli/output/terminal.h"
 #include "cli/test_command.h"
 
 namespace cachalot::perplexity_command_test {

@@ -10,13 +10,13 @@
 #include <optional>
 
 #include "base/usable_cores.h"
-#include "cli/cache_options.h"
-#include "cli/default_model.h"
-#include "cli/draft_options.h"
-#include "cli/model_options.h"
-#include "cli/plan_report.h"
-#include "cli/prefill_options.h"
-#include "cli/terminal.h"
+#include "cli/options/cache_options.h"
+#include "cli/options/default_model.h"
+#include "cli/options/draft_options.h"
+#include "cli/options/model_options.h"
+#include "cli/options/prefill_options.h"
+#include "cli/output/plan_report.h"
+#include "cli/output/terminal.h"
 #include "engine/generate.h"
 
 namespace cachalot {

@@ -9,12 +9,12 @@
 #include <memory>
 
 #include "base/utf8.h"
-#include "cli/chat_file.h"
-#include "cli/default_model.h"
-#include "cli/json_lines.h"
-#include "cli/model_options.h"
-#include "cli/render_lines.h"
-#include "cli/terminal.h"
+#include "cli/chat/chat_file.h"
+#include "cli/options/default_model.h"
+#include "cli/options/model_options.h"
+#include "cli/output/json_lines.h"
+#include "cli/output/render_lines.h"
+#include "cli/output/terminal.h"
 #include "cli/tokenize_command.h"
 #include "tokenizer/chat/prompt_ids.h"
 #include "tokenizer/chat/request_edges.h"

@@ -2,7 +2,7 @@
 // cachalot render: conversations to prompts and completions back to messages, for people and for programs.
 #pragma once
 
-#include "cli/command.h"
+#include "cli/command_line/command.h"
 
 namespace cachalot {
 

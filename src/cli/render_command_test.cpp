@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/test_folder.h"
-#include "cli/render_lines.h"
+#include "cli/output/render_lines.h"
 #include "cli/test_command.h"
 #include "tokenizer/chat/format_text.h"
 #include "tokenizer/chat/json_text.h"

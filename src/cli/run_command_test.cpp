@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 #include "base/test_folder.h"
-#include "cli/terminal.h"
+#include "cli/output/terminal.h"
 #include "cli/test_command.h"
 #include "engine/generate.h"
 

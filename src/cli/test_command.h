@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/test_folder.h"
-#include "cli/command.h"
+#include "cli/command_line/command.h"
 
 namespace cachalot {
 

@@ -8,10 +8,10 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
-#include "cli/default_model.h"
-#include "cli/json_lines.h"
-#include "cli/model_options.h"
-#include "cli/terminal.h"
+#include "cli/options/default_model.h"
+#include "cli/options/model_options.h"
+#include "cli/output/json_lines.h"
+#include "cli/output/terminal.h"
 
 namespace cachalot {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/command.h"
+#include "cli/command_line/command.h"
 #include "tokenizer/tokenizer.h"
 
 namespace cachalot {

@@ -13,9 +13,9 @@
 
 #include "base/byte_text.h"
 #include "base/shown_text.h"
-#include "cli/default_model.h"
-#include "cli/model_options.h"
-#include "cli/terminal.h"
+#include "cli/options/default_model.h"
+#include "cli/options/model_options.h"
+#include "cli/output/terminal.h"
 #include "verify/verify_model.h"
 #include "verify/verify_ops.h"
 #include "verify/verify_structure.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/test_folder.h"
-#include "cli/terminal.h"
+#include "cli/output/terminal.h"
 #include "cli/test_command.h"
 
 namespace cachalot::verify_command_test {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "verify/model_cases.h"
+#include "verify/cases/model_cases.h"
 
 namespace cachalot::report_test {
 namespace {

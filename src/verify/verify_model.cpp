@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "verify/model_cases.h"
+#include "verify/cases/model_cases.h"
 #include "verify/taps.h"
 
 namespace cachalot {

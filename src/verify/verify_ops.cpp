@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "verify/ops_cases.h"
+#include "verify/cases/ops_cases.h"
 
 namespace cachalot {
 namespace {
