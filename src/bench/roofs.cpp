@@ -71,12 +71,12 @@ constexpr std::int64_t piece = 1 << 18;  // floats a thread takes at a time
 
 template <class Run>
 double best_seconds(int trials, Run run) {
-  using Clock = std::chrono::steady_clock;
+  using std::chrono::steady_clock;
   double best = 1e30;
   for (int t = 0; t < trials; ++t) {
-    const auto start = Clock::now();
+    const auto start = steady_clock::now();
     run();
-    best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
+    best = std::min(best, std::chrono::duration<double>(steady_clock::now() - start).count());
   }
   return best;
 }

@@ -22,7 +22,7 @@ namespace cachalot {
 namespace {
 
 constexpr const char* format_name = "cachalot-chat";
-constexpr std::int64_t version = 1;
+constexpr std::int64_t format_version = 1;
 
 Expected<Json> parse_chat_json(std::string_view text, const std::string& name) {
   if (Status fits = expect_room(chat_json_rules.most_memory(text.size()), "reading " + name); !fits)
@@ -78,8 +78,10 @@ Status save_chat(const std::filesystem::path& path, std::span<const Json> messag
   Json kept = Json::object({{"mode", options.mode == ChatMode::chat ? "chat" : "thinking"},
                             {"reasoning_effort", options.effort},
                             {"drop_thinking", options.drop_thinking}});
-  const Json file = Json::object(
-      {{"format", format_name}, {"version", version}, {"options", std::move(kept)}, {"messages", std::move(list)}});
+  const Json file = Json::object({{"format", format_name},
+                                  {"version", format_version},
+                                  {"options", std::move(kept)},
+                                  {"messages", std::move(list)}});
   return replace_file(path, file.dump(JsonSpacing::spaced) + '\n');
 }
 
@@ -93,9 +95,9 @@ Expected<ChatFile> load_chat(const std::filesystem::path& path) {
   if (format == nullptr || *format != Json(format_name))
     return fail(Errc::format, "{} is no saved conversation: its \"format\" is not \"{}\"", file, format_name);
   const Json* given_version = json->find("version");
-  if (given_version == nullptr || given_version->as_int64() != version) {
+  if (given_version == nullptr || given_version->as_int64() != format_version) {
     return fail(Errc::format, "{} has version {}, and only {} is known", file,
-                given_version == nullptr ? "none" : shown(*given_version), version);
+                given_version == nullptr ? "none" : shown(*given_version), format_version);
   }
   const Json* options = json->find("options");
   if (options == nullptr || !options->is_object())

@@ -11,11 +11,11 @@
 namespace cachalot {
 namespace {
 
-constexpr std::size_t columns = 60;
+constexpr std::size_t most_columns = 60;
 
 // `label` in a column of its own, and the text beside it, broken at spaces. All of it is ASCII.
 std::string beside(std::string_view label, std::size_t label_columns, std::string_view text) {
-  const std::size_t width = columns - 2 - label_columns;
+  const std::size_t width = most_columns - 2 - label_columns;
   std::string all;
   while (!text.empty() || all.empty()) {
     std::size_t end = text.size();

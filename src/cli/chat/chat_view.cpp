@@ -8,7 +8,7 @@
 namespace cachalot {
 namespace {
 
-constexpr std::string_view dim = "\x1b[2m", plain = "\x1b[0m";
+constexpr std::string_view dim = "\x1b[2m", dim_off = "\x1b[0m";
 
 }  // namespace
 
@@ -28,7 +28,7 @@ void ChatView::print(std::string_view text) {
   at_line_start_ = safe.ends_with('\n');
   empty_ = false;
   // Each piece for itself, so that whatever comes in between is not dim.
-  out_(part_ == Part::reasoning && style_.color ? fmt::format("{}{}{}", dim, safe, plain) : safe);
+  out_(part_ == Part::reasoning && style_.color ? fmt::format("{}{}{}", dim, safe, dim_off) : safe);
 }
 
 void ChatView::begin(Part part) {

@@ -9,7 +9,7 @@
 namespace cachalot {
 namespace {
 
-constexpr char escape = '\x1b', ctrl_c = '\x03';
+constexpr char escape = '\x1b';
 constexpr std::string_view paste_begins = "\x1b[200~", paste_ends = "\x1b[201~";
 
 constexpr std::array<KeySequence, 26> sequences = {{

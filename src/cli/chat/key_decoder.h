@@ -11,6 +11,9 @@
 
 namespace cachalot {
 
+// The character of Ctrl-C, where it is no signal.
+inline constexpr char ctrl_c = '\x03';
+
 // A sequence behind ESC, and what libedit does at it. Others that a terminal may send are dropped as a whole, so that
 // no tail of one is taken for text: what ~/.editrc binds to them is not reached.
 struct KeySequence {

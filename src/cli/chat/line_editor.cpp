@@ -27,7 +27,6 @@
 namespace cachalot {
 namespace {
 
-constexpr wchar_t ctrl_c = 3;
 constexpr wchar_t own_key = 0x1e;  // Ctrl-^, which nobody types: bound to what is to be done between two keys
 constexpr int most_lines = 1000;
 
@@ -37,16 +36,16 @@ std::filesystem::path folder_from(const char* variable) {
   return path.is_absolute() ? path : std::filesystem::path();  // as the XDG rules have it
 }
 
-struct EndEditor {
-  void operator()(EditLine* editor) const noexcept { el_end(editor); }
-};
-struct EndHistory {
-  void operator()(History* history) const noexcept { history_end(history); }
-};
-
 }  // namespace
 
 struct LineEditor::State {
+  struct EndEditor {
+    void operator()(EditLine* it) const noexcept { el_end(it); }
+  };
+  struct EndHistory {
+    void operator()(History* it) const noexcept { history_end(it); }
+  };
+
   std::string file;
   Completer completer{};
   FILE* out = nullptr;

@@ -29,7 +29,7 @@ int terminal_in = -1, terminal_out = -1;
 bool terminal_marks = false;
 termios terminal_before = {};
 
-void write_all(int descriptor, std::string_view text) {
+void write_marks(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = through_signals([&] { return ::write(descriptor, text.data(), text.size()); });
     if (n <= 0) return;
@@ -48,7 +48,7 @@ void set_attributes(int in, const termios& to) {
 }
 
 void on_fatal(int number) {
-  if (terminal_marks) write_all(terminal_out, paste_marks_off);
+  if (terminal_marks) write_marks(terminal_out, paste_marks_off);
   set_attributes(terminal_in, terminal_before);
   std::signal(number, SIG_DFL);
   std::raise(number);  // it comes when this returns
@@ -143,7 +143,7 @@ void Typing::suspend() {
 void Typing::marks(bool on) {
   if (!escapes_) return;
   terminal_marks = on;
-  write_all(out_, on ? paste_marks_on : paste_marks_off);
+  write_marks(out_, on ? paste_marks_on : paste_marks_off);
 }
 
 }  // namespace cachalot

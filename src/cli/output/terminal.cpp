@@ -29,14 +29,14 @@ constexpr double seconds_between_lines = 5;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-std::atomic<int> stop{0}, end{0};  // signals: the newest that asks to stop, and the one that ends a conversation
+std::atomic<int> stop_signal{0}, end_signal{0};  // the newest that asks to stop, and the one that ends a conversation
 std::atomic<bool> outlasts{false};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free,
               "a signal handler may set them");
 
 void on_signal(int number) {
-  stop = number;
-  if (number != SIGINT) end = number;
+  stop_signal = number;
+  if (number != SIGINT) end_signal = number;
   if (number != SIGINT || !outlasts) std::signal(number, SIG_DFL);
 }
 
@@ -142,14 +142,14 @@ void catch_interrupts() {
   handle_signal(SIGTERM, on_signal);
 }
 
-bool interrupted() { return stop != 0; }
+bool interrupted() { return stop_signal != 0; }
 
 void await_interrupt() {
-  stop = end.load();
+  stop_signal = end_signal.load();
   handle_signal(SIGINT, on_signal);
 }
 
-int interrupt_exit_code() { return 128 + (stop == 0 ? SIGINT : stop.load()); }
+int interrupt_exit_code() { return 128 + (stop_signal == 0 ? SIGINT : stop_signal.load()); }
 
 void outlast_interrupts() {
   outlasts = true;
@@ -158,7 +158,7 @@ void outlast_interrupts() {
   if (::sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) handle_signal(SIGHUP, on_signal);  // nohup
 }
 
-int ended_by() { return end; }
+int ended_by() { return end_signal; }
 
 void ignore_stray_signals() { std::signal(SIGUSR1, SIG_IGN); }
 

@@ -15,19 +15,19 @@ Work work(const EncodeRowsArgs& a) {
           .flops = 2 * a.x.size()};
 }
 
-struct Shape {
+struct RowShape {
   const char* what;
   RowFormat format;
   std::int64_t width, rows_each;
 };
-constexpr Shape released[] = {{"window KV", RowFormat::e4m3_e8m0_32, 512, 1},
-                              {"compressed KV", RowFormat::e2m1_e4m3_16, 512, 1},
-                              {"index queries", RowFormat::e2m1_e8m0_32, 128, 32}};
+constexpr RowShape released_rows[] = {{"window KV", RowFormat::e4m3_e8m0_32, 512, 1},
+                                      {"compressed KV", RowFormat::e2m1_e4m3_16, 512, 1},
+                                      {"index queries", RowFormat::e2m1_e8m0_32, 128, 32}};
 
 }  // namespace
 
 void encode_rows_bench(Bench& bench) {
-  for (const Shape& s : released) {
+  for (const RowShape& s : released_rows) {
     const std::int64_t width = bench.size(s.width, 64);
     for (const std::int64_t rows : bench.rows()) {
       const std::int64_t count = rows * s.rows_each;

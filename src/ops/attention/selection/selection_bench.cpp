@@ -16,7 +16,7 @@ Work work(const SelectionArgs& a) {
   return w;
 }
 
-void measure(Bench& bench, std::int64_t rows, std::int64_t groups, std::int64_t blocks) {
+void measure_selection(Bench& bench, std::int64_t rows, std::int64_t groups, std::int64_t blocks) {
   const std::int64_t top_k = bench.size(512, 5);
   const std::int64_t block_size = 8;
   const std::string among = blocks > 0 ? fmt::format(" in {} blocks of {}", blocks, block_size) : "";
@@ -39,8 +39,8 @@ void measure(Bench& bench, std::int64_t rows, std::int64_t groups, std::int64_t 
 void selection_bench(Bench& bench) {
   for (const std::int64_t rows : bench.rows()) {
     const std::int64_t groups = bench.size(rows == 1 ? 1 << 20 : 1 << 16, 96);
-    measure(bench, rows, groups, 0);
-    measure(bench, rows, groups, bench.size(2048, 3));
+    measure_selection(bench, rows, groups, 0);
+    measure_selection(bench, rows, groups, bench.size(2048, 3));
   }
 }
 

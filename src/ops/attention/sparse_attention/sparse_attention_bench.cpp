@@ -29,7 +29,7 @@ Work work(const SparseAttentionArgs& a) {
   return w;
 }
 
-void measure(Bench& bench, std::int64_t window, std::int64_t groups, std::int64_t top_k) {
+void measure_attention(Bench& bench, std::int64_t window, std::int64_t groups, std::int64_t top_k) {
   const std::int64_t heads = bench.size(64, 2);
   const std::int64_t dim = bench.size(512, 64);
   for (const std::int64_t rows : bench.rows()) {
@@ -66,7 +66,7 @@ void measure(Bench& bench, std::int64_t window, std::int64_t groups, std::int64_
 }  // namespace
 
 void sparse_attention_bench(Bench& bench) {
-  measure(bench, bench.size(128, 8), bench.size(131072, 300), bench.size(512, 20));
+  measure_attention(bench, bench.size(128, 8), bench.size(131072, 300), bench.size(512, 20));
 }
 
 }  // namespace cachalot
