@@ -35,7 +35,7 @@ function(cachalot_precompiled name)  # cachalot_precompiled(NAME LIBRARY... HEAD
   target_precompile_headers(${name} PRIVATE ${it_HEADERS})
 endfunction()
 set(CACHALOT_COMMON_HEADERS <algorithm> <array> <bit> <cmath> <cstddef> <cstdint> <cstdlib> <cstring> <filesystem> <functional>
-  <limits> <map> <memory> <optional> <span> <string> <string_view> <unordered_map> <utility> <vector> <fmt/format.h> <tl/expected.hpp>)
+  <limits> <map> <memory> <optional> <span> <string> <string_view> <unordered_map> <utility> <vector> <fmt/core.h> <tl/expected.hpp>)
 if(CACHALOT_PRECOMPILE)
   cachalot_precompiled(cachalot_common fmt::fmt spdlog::spdlog HEADERS ${CACHALOT_COMMON_HEADERS})
 endif()

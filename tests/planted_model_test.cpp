@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What make-checkpoint plants is really met by a forward: ties where a choice ends, and values beyond the clamp. The
 // backends agree there.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models of random shapes: the two backends compute the same, and each gives the same bits whatever the steps.
+#include <fmt/format.h>
+
 #include "random_model.h"
 #include "sequence_runner.h"
 #include "twin.h"

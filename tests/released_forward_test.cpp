@@ -2,6 +2,8 @@
 // A forward of a few tokens at the full released shape: sparse files with random weights in layers 1, 2 and 20, and in
 // the Engram rows that the tokens read. The backends agree on every tensor. Run on request (tests/README.md): it makes
 // 24 GiB of weights, and the reference takes minutes.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstdlib>
 

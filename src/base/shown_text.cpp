@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/shown_text.h"
 
+#include <fmt/format.h>
+
 #include <cstdint>
 
 #include "base/utf8.h"
@@ -102,4 +104,12 @@ ShownText::Cut ShownText::cut_line(std::string_view text, std::size_t most, std:
 ShownText shown_text(std::string_view foreign) { return ShownText(ShownText::cut_line(foreign, 300, 180)); }
 ShownText shown_name(std::string_view foreign) { return ShownText(ShownText::cut_line(foreign, 120, 50)); }
 
+ShownText made_message(fmt::string_view format, fmt::format_args args) { return fmt::vformat(format, args); }
+
 }  // namespace cachalot
+
+fmt::format_context::iterator fmt::formatter<cachalot::Quoted>::format(const cachalot::Quoted& quoted,
+                                                                       fmt::format_context& context) const {
+  const std::string_view mark = marks_ ? "\"" : "";
+  return fmt::format_to(context.out(), "{}{}{}", mark, std::string_view(cachalot::shown_text(quoted.text)), mark);
+}

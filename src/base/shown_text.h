@@ -7,7 +7,7 @@
 // message(), and fail() of expected.h with it, does all this with each text it is given, so an error can't forget it.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <concepts>
@@ -73,10 +73,10 @@ ShownText shown_list(const List& list, std::size_t most = 8) {
     if constexpr (std::is_convertible_v<decltype(item), std::string_view>) {
       text += shown_name(item);
     } else {
-      fmt::format_to(std::back_inserter(text), "{}", item);
+      text += fmt::format("{}", item);
     }
   }
-  if (count > most) fmt::format_to(std::back_inserter(text), " and {} more", count - most);
+  if (count > most) text += fmt::format(" and {} more", count - most);
   return text;
 }
 
@@ -97,11 +97,7 @@ struct fmt::formatter<cachalot::Quoted> {
     }
     return at;
   }
-  template <class Context>
-  auto format(const cachalot::Quoted& quoted, Context& context) const {
-    const std::string_view mark = marks_ ? "\"" : "";
-    return fmt::format_to(context.out(), "{}{}{}", mark, std::string_view(cachalot::shown_text(quoted.text)), mark);
-  }
+  fmt::format_context::iterator format(const cachalot::Quoted& quoted, fmt::format_context& context) const;
 
  private:
   bool marks_ = false;
@@ -121,19 +117,27 @@ decltype(auto) message_argument(const T& value) {
   }
 }
 
+// What fmt::join() makes of a list.
 template <class T>
-constexpr bool is_whole_list = false;
-template <class It, class End, class Char>
-constexpr bool is_whole_list<fmt::join_view<It, End, Char>> = true;
+concept WholeList = requires(const T& list) {
+  list.begin;
+  list.end;
+  list.sep;
+};
 
 template <class... Args>
 using MessageFormat = fmt::format_string<decltype(message_argument(std::declval<const Args&>()))...>;
 
+// What every message() comes to: here, so that fmt's writers are not compiled wherever one is made.
+ShownText made_message(fmt::string_view format, fmt::format_args args);
+
 // A line for a person, with foreign texts in it: message("{} tensors are not used: {}", count, shown_list(names))
 template <class... Args>
 ShownText message(MessageFormat<Args...> format, const Args&... args) {
-  static_assert(!(is_whole_list<Args> || ...), "a list has any length: shown_list() cuts it");
-  return fmt::format(format, message_argument(args)...);
+  static_assert(!(WholeList<Args> || ...), "a list has any length: shown_list() cuts it");
+  return [&](const auto&... shown) {
+    return made_message(format, fmt::make_format_args(shown...));
+  }(message_argument(args)...);
 }
 
 }  // namespace cachalot

@@ -3,7 +3,7 @@
 // in the common temporary folder is another test's file too.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <filesystem>

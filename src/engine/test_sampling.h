@@ -2,7 +2,7 @@
 // For this room's tests: what a sampler would draw, as text.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an observer sees of a pass: copies on the host, which go back, since it may overwrite them.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

@@ -2,7 +2,7 @@
 // For this room's tests: goldens too long to keep are given as hashes.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <openssl/sha.h>
 
 #include <string>

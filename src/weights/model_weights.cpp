@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weights/model_weights.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <initializer_list>

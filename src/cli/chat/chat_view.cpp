@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/chat/chat_view.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "tokenizer/chat/json_text.h"
 

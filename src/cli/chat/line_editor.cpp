@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/chat/line_editor.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <histedit.h>
 #include <langinfo.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/prefill_options.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace cachalot {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/dspark/markov_head/markov_head.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "bench/operators.h"
 

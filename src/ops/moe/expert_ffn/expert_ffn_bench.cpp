@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/moe/expert_ffn/expert_ffn.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <set>
 

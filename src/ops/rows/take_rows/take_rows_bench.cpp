@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/rows/take_rows/take_rows.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "bench/operators.h"
 
