@@ -12,7 +12,7 @@ namespace cachalot {
 
 // What an operator may use besides its arguments.
 struct Context {
-  explicit Context(int threads = 1, MemorySpace& space = host_memory()) : memory(space), pool(threads) {}
+  explicit Context(int threads = 1, MemorySpace& space = host_memory()) : memory(space), scratch(space), pool(threads) {}
 
   MemorySpace& memory;  // where operators read and write
   Arena scratch;

@@ -2,7 +2,6 @@
 #include "tensor/arena.h"
 
 #include <algorithm>
-#include <new>
 
 namespace cachalot {
 namespace {
@@ -11,8 +10,6 @@ constexpr std::int64_t alignment = 64;  // a cache line, and the widest vector r
 constexpr std::int64_t smallest_block = 1 << 20;
 
 }  // namespace
-
-void Arena::Free::operator()(std::byte* p) const noexcept { ::operator delete[](p, std::align_val_t{alignment}); }
 
 void* Arena::take_bytes(std::int64_t bytes) {
   bytes = (bytes + alignment - 1) / alignment * alignment;
@@ -23,11 +20,11 @@ void* Arena::take_bytes(std::int64_t bytes) {
   if (block_ == blocks_.size()) {
     const std::int64_t last = blocks_.empty() ? 0 : blocks_.back().size;
     const std::int64_t size = std::max({bytes, smallest_block, 2 * last});
-    auto* memory = new (std::align_val_t{alignment}) std::byte[static_cast<std::size_t>(size)];
-    blocks_.push_back({std::unique_ptr<std::byte[], Free>(memory), size});
+    blocks_.reserve(blocks_.size() + 1);  // nothing that was taken may be lost
+    blocks_.push_back({{memory_->take(size), Give{memory_, size}}, size});
     used_ = 0;
   }
-  void* at = blocks_[block_].bytes.get() + used_;
+  void* at = blocks_[block_].at.get() + used_;
   used_ += bytes;
   in_use_ += bytes;
   peak_ = std::max(peak_, in_use_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scratch of a step: memory that is taken in order and given back in order, and asked from the system only when it
-// grows.
+// Scratch of a step: memory that is taken in order and given back in order, and asked of its memory space only when
+// it grows.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tensor/dtype.h"
+#include "tensor/memory_space.h"
 #include "tensor/values.h"
 #include "tensor/view.h"
 
@@ -17,11 +18,11 @@ namespace cachalot {
 
 class Arena {
  public:
-  Arena() = default;
+  explicit Arena(MemorySpace& memory = host_memory()) : memory_(&memory) {}
   Arena(Arena&&) = default;
   Arena& operator=(Arena&&) = default;
 
-  // Not initialised, aligned to 64 bytes, valid until the Frame it was taken in ends.
+  // Not initialised, aligned to 64 bytes, valid until the Frame it was taken in ends. Throws std::bad_alloc.
   void* take_bytes(std::int64_t bytes);
 
   template <class T, int N>
@@ -57,13 +58,16 @@ class Arena {
   };
 
  private:
-  struct Free {
-    void operator()(std::byte* p) const noexcept;
+  struct Give {
+    MemorySpace* memory;
+    std::int64_t bytes;
+    void operator()(std::byte* at) const noexcept { memory->give(at, bytes); }
   };
   struct Block {
-    std::unique_ptr<std::byte[], Free> bytes;
+    std::unique_ptr<std::byte, Give> at;
     std::int64_t size;
   };
+  MemorySpace* memory_;
   std::vector<Block> blocks_;
   std::size_t block_ = 0;    // the block that is being taken from
   std::int64_t used_ = 0;    // of that block
