@@ -25,7 +25,7 @@ const LoadedModel& loaded(const char* path) {
   static std::map<std::string, LoadedModel> models;
   const auto found = models.find(path);
   if (found != models.end()) return found->second;
-  auto l = load_model(path, {.backend = &cpu_backend(), .drafts = true});
+  auto l = load_model(path, {.backend = &cpu_under_test(), .drafts = true});
   if (!l) {
     ADD_FAILURE() << l.error().message;
     std::abort();
@@ -67,7 +67,7 @@ void run_schedules(const char* path, int count, std::uint32_t first_seed) {
     options.logprobs = vocab;
 
     options.chunk = 1;
-    Context one_thread;
+    Context one_thread(1, model.model.memory());
     Sequence alone = model.model.new_sequence();
     const auto plain = generate(model, one_thread, alone, prompt, options);
     ASSERT_TRUE(plain);
@@ -77,7 +77,7 @@ void run_schedules(const char* path, int count, std::uint32_t first_seed) {
     options.drafting = {.source = source.get(), .count = 1 + dice.below(5)};
     if (dice.below(4) == 0) options.drafting.pause = &pause;
     options.chunk = 1 + dice.below(64);
-    Context context(static_cast<int>(1 + dice.below(4)));
+    Context context(static_cast<int>(1 + dice.below(4)), model.model.memory());
     // The state behind a part of the prompt, with something else on it that is forgotten, or a fork of it.
     Sequence sequence = model.model.new_sequence();
     const auto part = static_cast<std::size_t>(dice.below(static_cast<std::int64_t>(prompt.size())));

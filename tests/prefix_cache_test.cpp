@@ -17,7 +17,7 @@ namespace cachalot::prefix_cache_test {
 namespace {
 
 const Model& model_with_drafts() {
-  static const Model model = load_mini_a({.backend = &cpu_backend(), .drafts = true});
+  static const Model model = load_mini_a({.backend = &cpu_under_test(), .drafts = true});
   return model;
 }
 
@@ -37,7 +37,7 @@ std::uint64_t hash_of(const Sequence& s) {
 
 // Runs `ids` in one step; logits of every row, one after the other.
 std::vector<float> run(Sequence& sequence, std::span<const TokenId> ids) {
-  static Context context;
+  static Context context(1, model_with_drafts().memory());
   Sequence* const one[] = {&sequence};
   std::vector<Row> rows;
   for (const TokenId id : ids) rows.push_back({.token = id, .wants_logits = true});
@@ -48,7 +48,7 @@ std::vector<float> run(Sequence& sequence, std::span<const TokenId> ids) {
 }
 
 std::vector<float> draft(Sequence& sequence) {
-  static Context context;
+  static Context context(1, model_with_drafts().memory());
   Sequence* const one[] = {&sequence};
   const TokenId next[] = {TokenId{5}};
   const auto drafts = model_with_drafts().draft(context, one, next);

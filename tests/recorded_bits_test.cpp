@@ -52,7 +52,7 @@ std::uint64_t digest_of(const Model& model, std::int64_t length) {
   run.draft();
   std::uint64_t digest = digest_of(run.outcome(1), digest_of(run.outcome(0), 0));
 
-  Context context;
+  Context context(1, model.memory());
   Sequence sequence = model.new_sequence();
   Sequence* const one[] = {&sequence};
   std::vector<float> logits;
@@ -105,6 +105,16 @@ void cpu(const std::string& name, std::int64_t length, Levels levels) {
 
 TEST(RecordedBits, OfTheTinyModelOnTheReference) { reference("mini-a", 84); }
 TEST(RecordedBits, OfTheTinyModelAtEveryLevel) { cpu("mini-a", 120, Levels::vector); }
+// The same operators over memory that the host can't look into.
+TEST(RecordedBits, WhereTheHostSeesNoByte) {
+  for (const auto& [name, length] :
+       {std::pair("mini-a", 120), std::pair("mini-a-slot", 84), std::pair("demo", 96), std::pair("prototype", 96)}) {
+    for (const Numerics numerics : {Numerics::released, Numerics::f32}) {
+      const Model model = load(name, {.backend = &guarded_backend(), .numerics = numerics, .drafts = true});
+      expect_recorded(std::string(name) + " cpu " + (numerics == Numerics::f32 ? "f32" : "released"), model, length);
+    }
+  }
+}
 TEST(RecordedBits, OfTheTinyModelWithPublishedKeys) { cpu("mini-a-slot", 84, Levels::vector); }
 TEST(RecordedBits, OfTheBundledModelsAtEveryLevel) {
   cpu("demo", 96, Levels::vector);

@@ -58,7 +58,7 @@ inline std::vector<float> draft_behind(const Model& model, Context& context, Seq
 class Replayer {
  public:
   Replayer(const Model& model, std::vector<ReplayText> texts, int threads = 1)
-      : model_(model), texts_(std::move(texts)), logits_(texts_.size()), context_(threads) {
+      : model_(model), texts_(std::move(texts)), logits_(texts_.size()), context_(threads, model.memory()) {
     for (const ReplayText& t : texts_) {
       sequences_.push_back(model.new_sequence());
       logits_[sequences_.size() - 1].resize(t.rows.size());
@@ -156,7 +156,7 @@ struct ShortWindowed {
     Sequence* const sequences[] = {&sequence};
     std::vector<float> all;
     ShortWindows observer(model, text);
-    Context context;
+    Context context(1, model.memory());
     const Status ran = model.forward(context, {sequences, rows, &observer}, all);
     EXPECT_TRUE(ran) << ran.error().message;
     const auto vocab = static_cast<std::ptrdiff_t>(model.config().vocab_size);

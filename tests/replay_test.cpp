@@ -84,7 +84,7 @@ TEST(Replay, TheReferenceBackendTakesItLikewise) {
 }
 
 TEST(Replay, OfAWholePromptThePublishedSlotIsTheSame) {
-  const Model model = load_mini_a({.backend = &cpu_backend(), .index_keys = IndexKeys::published_slot});
+  const Model model = load_mini_a({.backend = &cpu_under_test(), .index_keys = IndexKeys::published_slot});
   const ReplayText text = replay_text(150, {{0, 94}}, 4, model.config().vocab_size);
   const ShortWindowed want(model, text);
   Replayer replayed(model, {text});
@@ -180,7 +180,7 @@ TEST(Replay, AnyShapeOfModelTakesIt) {
   std::int64_t replayed_models = 0;
   for (std::uint32_t seed = 0; seed < 24; ++seed) {
     const RandomModel random(seed);
-    const auto model = random.load(cpu_backend(), seed % 2 == 0 ? Numerics::released : Numerics::f32);
+    const auto model = random.load(cpu_under_test(), seed % 2 == 0 ? Numerics::released : Numerics::f32);
     ASSERT_TRUE(model) << model.error().message;
     const ReplayText text = replay_text(120, {{0, 40}, {81, 100}}, seed, model->config().vocab_size);
     Replayer replayed(*model, {text});
@@ -243,7 +243,7 @@ TEST(Replay, RowsInTheWrongPlaceAreRefused) {
   const Model& model = mini_a_cpu(Numerics::released);
   Sequence a = model.new_sequence(), b = model.new_sequence();
   Sequence* const sequences[] = {&a, &b};
-  Context context;
+  Context context(1, model.memory());
   std::vector<float> logits;
   const auto error = [&](const std::vector<Row>& rows) {
     const Status ran = model.forward(context, {sequences, rows}, logits);
@@ -263,7 +263,7 @@ TEST(Replay, RowsInTheWrongPlaceAreRefused) {
 TEST(Replay, TakesNoMoreScratchThanAnExactStepAndItsTables) {
   for (const std::int64_t tail : {0, 1, 40, 63}) {
     for (const bool drafts : {false, true}) {
-      const Model model = load_mini_a({.backend = &cpu_backend(), .drafts = drafts});
+      const Model model = load_mini_a({.backend = &cpu_under_test(), .drafts = drafts});
       ReplayText text = replay_text(64, {{0, 64 - tail}}, 13, model.config().vocab_size);
       for (Row& row : text.rows) row.wants_logits = false;
       Replayer replayed(model, {text}, 2);

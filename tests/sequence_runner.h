@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <random>
@@ -15,6 +16,14 @@
 #include "engine/load_model.h"
 
 namespace cachalot {
+
+// The backend whose bits are compared: the cpu's, or as the tests named guarded.… say, its operators over memory that
+// is closed outside of them.
+inline bool guarded() {
+  const char* const backend = std::getenv("CACHALOT_TEST_BACKEND");
+  return backend != nullptr && std::string_view(backend) == "guarded";
+}
+inline const Backend& cpu_under_test() { return guarded() ? guarded_backend() : cpu_backend(); }
 
 inline Model load_mini_a(const ModelOptions& options) {
   auto loaded = load_model(CACHALOT_BUILD_DIR "/golden/mini-a", options);
@@ -58,7 +67,11 @@ inline std::int64_t first_difference(const Outcome& got, const Outcome& want, st
 class Runner {
  public:
   Runner(const Model& model, std::vector<std::vector<Row>> texts, int threads = 1)
-      : model_(model), texts_(std::move(texts)), outcomes_(texts_.size()), greatest_(texts_.size()), context_(threads) {
+      : model_(model),
+        texts_(std::move(texts)),
+        outcomes_(texts_.size()),
+        greatest_(texts_.size()),
+        context_(threads, model.memory()) {
     for (std::size_t i = 0; i < texts_.size(); ++i) sequences_.push_back(model.new_sequence());
   }
 

@@ -88,7 +88,7 @@ class Twin : public Observer {
 
 // In steps of at most 16 rows, so that every row is in the rings after its step.
 inline std::vector<float> run_with(const Model& model, std::span<const Row> rows, Twin& observer) {
-  Context context;
+  Context context(1, model.memory());
   Sequence sequence = model.new_sequence();
   Sequence* const one[] = {&sequence};
   std::vector<float> all, logits;

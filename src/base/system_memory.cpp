@@ -21,4 +21,9 @@ void unmap_memory(std::byte* at, std::size_t bytes) noexcept {
   check(::munmap(at, bytes) == 0, "memory that was mapped");
 }
 
+std::byte* reserve_addresses(std::size_t bytes) {
+  void* at = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return at == MAP_FAILED ? nullptr : static_cast<std::byte*>(at);
+}
+
 }  // namespace cachalot

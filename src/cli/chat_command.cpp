@@ -42,7 +42,7 @@ struct ChatFlags {
 class Answering {
  public:
   Answering(const LoadedModel& loaded, const ChatFlags& flags)
-      : loaded_(loaded), flags_(flags), context_(flags.model.threads) {}
+      : loaded_(loaded), flags_(flags), context_(flags.model.threads, loaded.model.memory()) {}
 
   Expected<Generation> operator()(Sequence& sequence, std::span<const TokenId> prompt, const GenerateOptions& options,
                                   const GenerateEvents& events) {

@@ -117,7 +117,7 @@ Expected<int> run(PerplexityFlags& flags) {
     tokens = tokens.first(static_cast<std::size_t>(*flags.limit));
   catch_interrupts();  // not before: while standard input is waited for, Ctrl-C ends the program at once
 
-  Context context(flags.model.threads);
+  Context context(flags.model.threads, loaded->model.memory());
   const MemoryRequest request = memory_to_score(options, static_cast<std::int64_t>(tokens.size()));
   if (Status fits = set_aside(*loaded, context, request, machine_of(flags.model.memory)); !fits)
     return tl::unexpected(fits.error());

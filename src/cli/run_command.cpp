@@ -254,7 +254,7 @@ Expected<int> run(RunFlags& flags) {
   if (model.options().index_keys == IndexKeys::published_slot)
     flags.generate.chunk = std::numeric_limits<std::int64_t>::max();
 
-  Context context(flags.model.threads);
+  Context context(flags.model.threads, loaded->model.memory());
   request.context = static_cast<std::int64_t>(prompt->size()) + flags.generate.max_tokens;
   request.chunk = std::min(flags.generate.chunk, static_cast<std::int64_t>(prompt->size()));
   if (Status fits = set_aside(*loaded, context, request, machine_of(flags.model.memory)); !fits)

@@ -19,6 +19,7 @@ Expected<Drafts> Model::draft(Context& context, std::span<Sequence* const> seque
   check(options_.drafts && weights_.draft.has_value(),
         "draft() needs a model with draft stages, loaded with drafts on");
   check(sequences.size() == next.size(), "draft() takes one token per sequence");
+  check(&context.memory == &memory(), "a model runs in a context of its memory");
   for (const TokenId t : next) {
     if (Status good = check_token(t); !good) return tl::unexpected(good.error());
   }

@@ -22,6 +22,7 @@ std::vector<SequenceRows> sequence_rows(const Step& step, bool drops) {
 }  // namespace
 
 Status Model::forward(Context& context, const Step& step, std::vector<float>& logits) const {
+  check(&context.memory == &memory(), "a model runs in a context of its memory");
   logits.clear();
   if (Status good = check_step(step); !good) return good;
   if (step.rows.empty()) return {};
@@ -78,8 +79,7 @@ Status Model::run(Context& context, const Step& step, std::vector<float>& logits
   return {};
 }
 
-// Logits of the rows that want them. folded: [rows that ran all layers, dim]. They go to the host's memory: a backend
-// lets its operators write there.
+// Logits of the rows that want them. folded: [rows that ran all layers, dim].
 void Model::head(Context& context, Pass& pass, ConstValues<2> folded, std::vector<float>& logits) const {
   const Config& c = config();
   const auto& wanted = pass.tables().wanted;
@@ -88,8 +88,13 @@ void Model::head(Context& context, Pass& pass, ConstValues<2> folded, std::vecto
   if (n == 0) return;
   const auto last = context.scratch.take_values<2>(activation_type(), {n, c.dim});
   options_.backend->take_rows(context, {bytes_of_rows(folded), pass.tables()[wanted], bytes_of_rows(last)});
-  const View<float, 2> out(logits.data(), {n, c.vocab_size});
-  options_.backend->linear(context, {pass.norm(last, weights_.norm), weights_.head, out});
+  const Values<2> normed = pass.norm(last, weights_.norm);
+  if (memory().on_host()) {  // no copy of what may be as large as all scratch
+    options_.backend->linear(context, {normed, weights_.head, View<float, 2>(logits.data(), {n, c.vocab_size})});
+  } else {
+    const View<float, 2> out = pass.linear_f32(normed, weights_.head);
+    memory().download(std::as_writable_bytes(std::span(logits)), reinterpret_cast<const std::byte*>(out.data()));
+  }
 }
 
 }  // namespace cachalot

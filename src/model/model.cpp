@@ -39,7 +39,14 @@ Expected<Model> Model::load(const Config& c, std::shared_ptr<WeightPlaces> place
   }
   auto weights = bind_weights(c, std::move(places));
   if (!weights) return tl::unexpected(weights.error());
-  Model model(c, std::move(*weights), options);
+  ModelOptions opened = options;
+  if (opened.backend == nullptr) opened.backend = &reference_backend();
+  if (opened.memory == nullptr) {
+    const auto memory = opened.backend->open(0);
+    if (!memory) return tl::unexpected(memory.error());
+    opened.memory = *memory;
+  }
+  Model model(c, std::move(*weights), opened);
   model.token_class_ = std::move(token_class);
 
   for (std::size_t i = 0; i < model.engram_columns_.size(); ++i) {
@@ -53,6 +60,7 @@ Expected<Model> Model::load(const Config& c, std::shared_ptr<WeightPlaces> place
 Model Model::of_shapes(const Config& config, const ModelOptions& options) {
   auto weights = bind_weights(config, std::make_shared<ShapePlaces>(config));
   check(weights.has_value(), "a config has every tensor that its model reads");
+  check(options.backend != nullptr && options.memory != nullptr, "who wants a model of shapes has opened a backend");
   return Model(config, std::move(*weights), options);
 }
 
@@ -60,19 +68,23 @@ Model::Model(const Config& config, ModelWeights weights, const ModelOptions& opt
     : config_(config),
       weights_(std::move(weights)),
       options_(options),
-      pools_(state_shape_of(config), options.memory == nullptr ? host_memory() : *options.memory) {
-  if (options_.backend == nullptr) options_.backend = &reference_backend();
+      pools_(state_shape_of(config), *options.memory) {
   const Config& c = config_;
   for (std::int64_t l = 0; l < c.n_layers + c.n_mtp_layers; ++l) {
     const auto at = std::ranges::find(c.kv_source_layers, c.kv_source(l));
     kv_source_.push_back(at == c.kv_source_layers.end() ? -1 : at - c.kv_source_layers.begin());
   }
-  window_frequency_ = rope_frequencies(c.rope_head_dim, {.base = static_cast<float>(c.rope_theta)});
-  compressed_frequency_ = rope_frequencies(c.rope_head_dim, {.base = static_cast<float>(c.compress_rope_theta),
-                                                             .factor = static_cast<float>(c.rope_factor),
-                                                             .original = static_cast<float>(c.original_seq_len),
-                                                             .beta_fast = static_cast<float>(c.beta_fast),
-                                                             .beta_slow = static_cast<float>(c.beta_slow)});
+  std::vector<float> frequency = rope_frequencies(c.rope_head_dim, {.base = static_cast<float>(c.rope_theta)});
+  const std::vector<float> compressed =
+      rope_frequencies(c.rope_head_dim, {.base = static_cast<float>(c.compress_rope_theta),
+                                         .factor = static_cast<float>(c.rope_factor),
+                                         .original = static_cast<float>(c.original_seq_len),
+                                         .beta_fast = static_cast<float>(c.beta_fast),
+                                         .beta_slow = static_cast<float>(c.beta_slow)});
+  frequency.insert(frequency.end(), compressed.begin(), compressed.end());
+  const auto bytes = std::as_bytes(std::span(frequency));
+  frequency_ = take_memory(memory(), std::ssize(bytes));
+  memory().upload(frequency_.get(), bytes);
   if (!c.engram_layer_ids.empty()) {
     engram_columns_ = cachalot::engram_columns({.layers = c.engram_layer_ids,
                                                 .vocab_size = c.engram_vocab_size,
@@ -80,11 +92,6 @@ Model::Model(const Config& config, ModelWeights weights, const ModelOptions& opt
                                                 .max_ngram = c.engram_max_ngram_size,
                                                 .heads = c.engram_n_heads});
   }
-}
-
-View<const float, 1> Model::frequencies_of(std::int64_t layer) const {
-  const auto& f = kv_source_of(layer) >= 0 ? compressed_frequency_ : window_frequency_;
-  return {f.data(), {static_cast<std::int64_t>(f.size())}};
 }
 
 ScoringFunc Model::scoring() const {

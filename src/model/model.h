@@ -29,7 +29,7 @@ struct ModelOptions {
   Numerics numerics = Numerics::released;
   IndexKeys index_keys = IndexKeys::owner;
   bool drafts = false;            // keep the draft stages' windows filled, so that draft() can be called
-  MemorySpace* memory = nullptr;  // where sequences keep their state; null: the host's
+  MemorySpace* memory = nullptr;  // of the backend's, where it runs; null: of its device 0
 };
 
 // A row of a step: one token of one sequence. Prompt chunks, decode steps and drafts to check differ only in which
@@ -77,11 +77,12 @@ class Model {
   // Errors: a tensor that is missing or wrong; a number of classes other than the config's (engram.md 1).
   static Expected<Model> load(const Config& config, std::shared_ptr<WeightPlaces> places,
                               std::vector<std::int32_t> token_class, std::int64_t classes, const ModelOptions& options);
-  // A model of formats and shapes alone, for a backend that reads no byte.
+  // A model of formats and shapes alone, for a backend that reads no byte; options have it and its memory.
   static Model of_shapes(const Config& config, const ModelOptions& options);
 
   const Config& config() const { return config_; }
   const ModelOptions& options() const { return options_; }
+  MemorySpace& memory() const { return *options_.memory; }  // where it runs: in a context of this memory
   const Backend& backend() const { return *options_.backend; }
   const StateShape& state_shape() const { return pools_.shape(); }
   const StatePools& state_pools() const { return pools_; }  // of all its sequences
@@ -101,7 +102,11 @@ class Model {
   // The KV source whose groups a layer reads, numbered as in state_shape().sources; -1 for a window-only layer.
   std::int64_t kv_source_of(std::int64_t layer) const { return kv_source_[static_cast<std::size_t>(layer)]; }
   // The rotary table of a layer (spec 3.7): it depends on whether the layer reads compressed KV.
-  View<const float, 1> frequencies_of(std::int64_t layer) const;
+  View<const float, 1> frequencies_of(std::int64_t layer) const {
+    return {
+        reinterpret_cast<const float*>(frequency_.get()) + (kv_source_of(layer) >= 0 ? config().rope_head_dim / 2 : 0),
+        {config().rope_head_dim / 2}};
+  }
 
   ScoringFunc scoring() const;
   std::int32_t token_class(TokenId token) const {  // Engram's; 0 without one
@@ -126,7 +131,7 @@ class Model {
                          const ChooseDraft& choose = {}, Observer* observer = nullptr) const;
 
  private:
-  Model(const Config& config, ModelWeights weights, const ModelOptions& options);
+  Model(const Config& config, ModelWeights weights, const ModelOptions& options);  // with backend and memory
 
   Status check_token(TokenId token) const;
   Status check_step(const Step& step) const;
@@ -141,8 +146,7 @@ class Model {
   ModelOptions options_;
   StatePools pools_;
   std::vector<std::int64_t> kv_source_;        // per layer and draft stage
-  std::vector<float> window_frequency_;        // of layers without compression (spec 3.7)
-  std::vector<float> compressed_frequency_;    // of layers with it
+  HeldMemory frequency_;                       // of layers without compression, then of layers with it (spec 3.7)
   std::vector<EngramColumns> engram_columns_;  // in the order of engram_layer_ids
   std::vector<std::int32_t> token_class_;
 };

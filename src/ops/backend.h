@@ -38,6 +38,9 @@ namespace cachalot {
 
 struct Backend {
   const char* name;
+  // Where its operators read and write, on the device of this number. Error: Errc::usage, with what this build or this
+  // machine lacks.
+  Expected<MemorySpace*> (*open)(int device);
   void (*linear)(Context&, const LinearArgs&);
   void (*rms_norm)(Context&, const RmsNormArgs&);
   void (*rope)(Context&, const RopeArgs&);
@@ -106,7 +109,8 @@ constexpr void each_operator(S&& s) {
   s("confidence_head", Entry<&Backend::confidence_head>());
 }
 
-inline constexpr std::size_t operator_count = (sizeof(Backend) - sizeof(Backend::name)) / sizeof(Backend::linear);
+inline constexpr std::size_t operator_count =
+    (sizeof(Backend) - sizeof(Backend::name) - sizeof(Backend::open)) / sizeof(Backend::linear);
 
 // As `cachalot inspect --backends` lists them.
 inline constexpr std::array<std::string_view, operator_count> operator_names = [] {
@@ -129,12 +133,25 @@ static_assert(each_operator_lists_every_entry_once());
 
 const Backend& reference_backend();  // scalar; the truth
 const Backend& cpu_backend();        // SIMD and threads; see device/README.md for its order of sums
+// The cpu's operators over guarded_memory(): what runs on it could run where the host sees no byte. For tests.
+const Backend& guarded_backend();
 
-// Every backend of this build: the one place where a backend is listed.
+// The devices of a backend that works in the host's memory: number 0.
+Expected<MemorySpace*> open_host(const char* backend, MemorySpace& memory, int device);
+
+// Every backend of this build that has operators of its own: the one place where a backend is listed.
 std::span<const Backend* const> all_backends();
 
 // Error: Errc::usage, with the names there are.
 Expected<const Backend*> find_backend(std::string_view name);
+
+// A backend, and the memory of one of its devices.
+struct OpenBackend {
+  const Backend* backend = nullptr;
+  MemorySpace* memory = nullptr;
+};
+// "cpu", or with the number of a device "cuda:1". Errors: find_backend's and open's.
+Expected<OpenBackend> open_backend(std::string_view name);
 
 // `backend` with some operators set back to the reference's: how a wrong kernel is found. Where the context's memory is
 // not the host's, the reference works on copies (mirror.h). Error: Errc::usage for a name that no operator has, with

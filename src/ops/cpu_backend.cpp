@@ -5,6 +5,7 @@ namespace cachalot {
 
 const Backend& cpu_backend() {
   static constexpr Backend table = {.name = "cpu",
+                                    .open = [](int device) { return open_host("cpu", host_memory(), device); },
                                     .linear = linear_cpu,
                                     .rms_norm = rms_norm_cpu,
                                     .rope = rope_cpu,

@@ -5,6 +5,7 @@ namespace cachalot {
 
 const Backend& reference_backend() {
   static constexpr Backend table = {.name = "reference",
+                                    .open = [](int device) { return open_host("reference", host_memory(), device); },
                                     .linear = linear_ref,
                                     .rms_norm = rms_norm_ref,
                                     .rope = rope_ref,

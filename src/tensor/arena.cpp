@@ -20,8 +20,7 @@ void* Arena::take_bytes(std::int64_t bytes) {
   if (block_ == blocks_.size()) {
     const std::int64_t last = blocks_.empty() ? 0 : blocks_.back().size;
     const std::int64_t size = std::max({bytes, smallest_block, 2 * last});
-    blocks_.reserve(blocks_.size() + 1);  // nothing that was taken may be lost
-    blocks_.push_back({{memory_->take(size), Give{memory_, size}}, size});
+    blocks_.push_back({take_memory(*memory_, size), size});
     used_ = 0;
   }
   void* at = blocks_[block_].at.get() + used_;

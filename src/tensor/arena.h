@@ -58,13 +58,8 @@ class Arena {
   };
 
  private:
-  struct Give {
-    MemorySpace* memory;
-    std::int64_t bytes;
-    void operator()(std::byte* at) const noexcept { memory->give(at, bytes); }
-  };
   struct Block {
-    std::unique_ptr<std::byte, Give> at;
+    HeldMemory at;
     std::int64_t size;
   };
   MemorySpace* memory_;

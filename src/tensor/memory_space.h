@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 namespace cachalot {
@@ -33,5 +34,16 @@ class MemorySpace {
 };
 
 MemorySpace& host_memory();
+
+// Memory of a space as long as it is held.
+struct GiveMemory {
+  MemorySpace* memory = nullptr;
+  std::int64_t bytes = 0;
+  void operator()(std::byte* at) const noexcept { memory->give(at, bytes); }
+};
+using HeldMemory = std::unique_ptr<std::byte, GiveMemory>;
+inline HeldMemory take_memory(MemorySpace& memory, std::int64_t bytes) {
+  return {memory.take(bytes), GiveMemory{&memory, bytes}};
+}
 
 }  // namespace cachalot

@@ -50,7 +50,7 @@ Expected<const Model*> ModelSource::get(Numerics numerics, IndexKeys index_keys,
 }
 
 ModelRun::ModelRun(const Model& model, std::int64_t batch, int threads, RunObserver* watcher)
-    : model_(model), context_(threads), watcher_(watcher) {
+    : model_(model), context_(threads, model.memory()), watcher_(watcher) {
   for (std::int64_t b = 0; b < batch; ++b) sequences_.push_back(model.new_sequence());
   for (Sequence& s : sequences_) pointers_.push_back(&s);
 }

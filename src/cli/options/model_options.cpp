@@ -35,13 +35,14 @@ Option& add_backend_flags(Command& command, BackendFlags& flags, std::string_vie
 }
 
 Status choose_backend(BackendFlags& flags) {
-  auto backend = find_backend(flags.backend);
+  auto backend = open_backend(flags.backend);
   if (!backend) return tl::unexpected(backend.error());
   std::vector<std::string> operators;
   if (flags.reference_operators) operators = split_at_commas(*flags.reference_operators);
-  auto table = with_reference(**backend, operators);
+  auto table = with_reference(*backend->backend, operators);
   if (!table) return tl::unexpected(table.error());
   flags.table = *table;
+  flags.memory_space = backend->memory;
   if (flags.simd) {
     auto level = find_simd_level(*flags.simd);
     if (!level) return tl::unexpected(level.error());
@@ -110,6 +111,7 @@ Expected<LoadedModel> load_model(ModelFlags& flags, MemoryRequest request) {
   }
   ModelOptions options;
   options.backend = &flags.table;
+  options.memory = flags.memory_space;
   options.numerics = flags.numerics == "f32" ? Numerics::f32 : Numerics::released;
   options.index_keys = flags.index_keys == "owner" ? IndexKeys::owner : IndexKeys::published_slot;
   options.drafts = request.drafts;

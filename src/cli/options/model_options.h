@@ -19,7 +19,8 @@ struct BackendFlags {
   std::optional<std::string> reference_operators;  // a list with commas
   std::optional<std::string> simd;                 // none: the best there is
   int threads = usable_cores();
-  Backend table{};  // what backend and reference_operators say, once it was chosen
+  Backend table{};                      // what backend and reference_operators say, once it was chosen
+  MemorySpace* memory_space = nullptr;  // of its device
 };
 
 // Adds --threads, --backend (`which` says what it is for), --reference-op and --simd.

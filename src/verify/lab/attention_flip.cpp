@@ -107,21 +107,28 @@ std::vector<float> unrounded_query(const AttentionRow& row, std::int64_t head) {
   std::vector<bf16> qr;
   for (const float v : row.qr) qr.push_back(to_bf16(v));
   std::vector<float> q(static_cast<std::size_t>(wq_b.out));
-  Context context;
-  row.model.backend().linear(
-      context, {View<const bf16, 2>(qr.data(), {1, wq_b.in}), wq_b, View<float, 2>(q.data(), {1, wq_b.out})});
+  MemorySpace& memory = row.model.memory();
+  Context context(1, memory);
+  const auto x = context.scratch.take<bf16, 2>({1, wq_b.in});
+  const auto out = context.scratch.take<float, 2>({1, wq_b.out});
+  memory.upload(reinterpret_cast<std::byte*>(x.data()), std::as_bytes(std::span(qr)));
+  row.model.backend().linear(context, {View<const bf16, 2>(x), wq_b, out});
+  memory.download(std::as_writable_bytes(std::span(q)), reinterpret_cast<const std::byte*>(out.data()));
   const auto dim = row.model.config().head_dim;
   return {q.begin() + head * dim, q.begin() + (head + 1) * dim};
 }
 
 // Rotates the rounded query; `exact` gets the values before the second rounding.
 std::vector<double> rotate(const AttentionRow& row, std::span<const double> rounded, std::vector<double>& exact) {
-  const auto frequency = row.model.frequencies_of(row.layer);
+  const auto placed = row.model.frequencies_of(row.layer);
+  std::vector<float> frequency(static_cast<std::size_t>(placed.extent(0)));
+  row.model.memory().download(std::as_writable_bytes(std::span(frequency)),
+                              reinterpret_cast<const std::byte*>(placed.data()));
   exact.assign(rounded.begin(), rounded.end());
-  const std::size_t first = rounded.size() - static_cast<std::size_t>(2 * frequency.extent(0));
-  for (std::int64_t i = 0; i < frequency.extent(0); ++i) {
+  const std::size_t first = rounded.size() - 2 * frequency.size();
+  for (std::size_t i = 0; i < frequency.size(); ++i) {
     const Rotation by = rotation(row.position, frequency[i]);
-    const std::size_t at = first + static_cast<std::size_t>(2 * i);
+    const std::size_t at = first + 2 * i;
     exact[at] = rounded[at] * by.cos - rounded[at + 1] * by.sin;
     exact[at + 1] = rounded[at] * by.sin + rounded[at + 1] * by.cos;
   }
