@@ -40,5 +40,23 @@ TEST(Backends, UnknownNamesAreRefusedWithTheOnesThereAre) {
   EXPECT_STREQ((*find_backend("cpu"))->name, "cpu");
 }
 
+TEST(Backends, OpenADeviceAsItsMemory) {
+  const auto cpu = open_backend("cpu"), first = open_backend("reference:0"), guarded = open_backend("guarded");
+  ASSERT_TRUE(cpu && first && guarded);
+  EXPECT_EQ(cpu->backend, &cpu_backend());
+  EXPECT_EQ(cpu->memory, &host_memory());
+  EXPECT_EQ(first->memory, &host_memory());
+  EXPECT_FALSE(guarded->memory->on_host());
+  for (const auto& [name, error] :
+       {std::pair("cpu:1", "no device 1"), std::pair("cpu:", "expected the number of a device"),
+        std::pair("cpu:x", "expected the number of a device"), std::pair("cpu:0x", "expected the number of a device"),
+        std::pair("cpu:-1", "expected the number of a device"), std::pair("abacus:0", "this build has")}) {
+    const auto none = open_backend(name);
+    ASSERT_FALSE(none) << name;
+    EXPECT_EQ(none.error().code, Errc::usage);
+    EXPECT_NE(none.error().message.find(error), std::string::npos) << none.error().message;
+  }
+}
+
 }  // namespace
 }  // namespace cachalot::backends_test
