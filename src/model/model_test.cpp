@@ -11,7 +11,8 @@ namespace {
 TEST(Model, OfShapesAloneItHasTheReleasedSizes) {
   const auto loaded = parse_config(released_config_text(), "released");
   ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
-  const Model model = Model::of_shapes(loaded->config, {.drafts = true});
+  const Model model =
+      Model::of_shapes(loaded->config, {.backend = &reference_backend(), .drafts = true, .memory = &host_memory()});
   EXPECT_EQ(std::ssize(model.weights().layers), loaded->config.n_layers);
   EXPECT_EQ(model.weights().embed.rows, loaded->config.vocab_size);
   EXPECT_EQ(model.weights().embed.codes, nullptr);
