@@ -12,6 +12,7 @@
 
 #include "engine/draft_pause.h"
 #include "engine/test_drafts.h"
+#include "sequence_runner.h"
 
 namespace cachalot::draft_schedules_test {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "base/process_memory.h"
 #include "base/test_folder.h"
+#include "checkpoint/test_checkpoint.h"
 #include "engine/state_key.h"
 #include "kv/prefix_store.h"
 #include "sequence_runner.h"

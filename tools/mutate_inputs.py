@@ -108,7 +108,10 @@ def mutated(rng, text):
     value = json.loads(text)
     if rng.random() < 0.7:
         for _ in range(rng.choice([1, 1, 1, 2, 4])):
-            value = mutate_json(rng, value)
+            try:
+                value = mutate_json(rng, value)
+            except RecursionError:  # of what an earlier change nested deep
+                break
         try:
             text = json.dumps(value, ensure_ascii=rng.random() < 0.5).encode(errors="surrogatepass")
         except (RecursionError, ValueError):
