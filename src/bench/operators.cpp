@@ -33,6 +33,7 @@ std::span<const OperatorBench> operator_benches() {
        {"engram_gate", engram_gate_bench},
        {"markov_head", markov_head_bench},
        {"confidence_head", confidence_head_bench}}};
+  static_assert(std::ranges::equal(benches, operator_names, {}, &OperatorBench::op), "one for each, in its place");
   return benches;
 }
 
