@@ -63,7 +63,7 @@ def mutate_json(rng, value):
     elif kind == 2 and isinstance(old, (int, float)) and not isinstance(old, bool):
         parent[key] = rng.choice([old + 1, old - 1, old * 2, old // 2 if isinstance(old, int) else old / 2, -old, float(old), str(old)])
     elif kind == 3 and isinstance(parent, dict):
-        parent[rng.choice([key + "x", key[:-1], key.upper(), "", rng.choice(list(parent))])] = parent.pop(key)
+        parent[rng.choice([key + "x", key[:-1], key.upper(), "", rng.choice([key, *parent])])] = parent.pop(key)
     elif kind == 4:
         other = rng.choice(list(places(value))[1:])
         parent[key] = copy.deepcopy(at(value, other))

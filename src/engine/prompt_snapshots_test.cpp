@@ -96,7 +96,9 @@ TEST(PromptSnapshots, ChunksEndWhereSnapshotsAreTaken) {
 
 TEST(PromptSnapshots, BehindTheHeaderOfTheLastTurnAnotherPromptGoesOn) {
   const auto prompt = tokens(60);
-  PrefixCache cache(cache_options());
+  PrefixCacheOptions header_only = cache_options();
+  header_only.answer_every = 1000;  // no state of the answer reaches back to it either
+  PrefixCache cache(header_only);
   GenerateOptions options = told;
   options.max_tokens = 40;  // so that the end does not reach back to it
   (void)run_with({&cache}, prompt, options);
