@@ -30,8 +30,9 @@ Expected<Drafts> Model::draft(Context& context, std::span<Sequence* const> seque
   }
 }
 
-Drafts Model::draft_blocks(Context& context, std::span<Sequence* const> sequences, std::span<const TokenId> next,
-                           const ChooseDraft& choose, Observer* observer) const {
+Expected<Drafts> Model::draft_blocks(Context& context, std::span<Sequence* const> sequences,
+                                     std::span<const TokenId> next, const ChooseDraft& choose,
+                                     Observer* observer) const {
   const Config& c = config();
   const std::int64_t block = c.dspark_block_size;
   const auto batch = static_cast<std::int64_t>(sequences.size());
@@ -53,7 +54,8 @@ Drafts Model::draft_blocks(Context& context, std::span<Sequence* const> sequence
   for (std::size_t i = 0; i < w.stages.size(); ++i) {
     const std::int64_t layer = c.n_layers + static_cast<std::int64_t>(i);
     pass.show(layer, "in", stream.h);
-    pass.block(layer, w.stages[i], Pass::Kind::draft_stage, stream);
+    if (Status done = pass.block(layer, w.stages[i], Pass::Kind::draft_stage, stream); !done)
+      return tl::unexpected(done.error());
   }
   const Values<2> folded = pass.fold(stream.h, stream.mix);
   const View<float, 2> logits = pass.linear_f32(pass.norm(folded, w.norm), weights_.head);

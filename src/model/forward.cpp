@@ -39,6 +39,7 @@ Status Model::run(Context& context, const Step& step, std::vector<float>& logits
   const Arena::Frame frame(context.scratch);
   const StepTables tables(*this, context, sequence_rows(step, has_tail()), step.rows, StepTables::Kind::step);
   Pass pass(*this, context, tables, step.observer);
+  pass.expect_engram_rows();
   const std::int64_t rows = pass.rows();
   const Values<2> embedding = pass.embed(weights_.embed);
   pass.show(-1, "embed", embedding);
@@ -54,7 +55,9 @@ Status Model::run(Context& context, const Step& step, std::vector<float>& logits
       return fail(Errc::stopped, "stopped before layer {} of a step of {} rows", l, rows);
     }
     const BlockWeights& weights = weights_.layers[static_cast<std::size_t>(l)];
-    if (weights.engram) pass.engram(l, *weights.engram, stream.h);
+    if (weights.engram) {
+      if (Status done = pass.engram(l, *weights.engram, stream.h); !done) return done;
+    }
     pass.show(l, "in", stream.h);
     for (std::int64_t t = 0; t < targets; ++t) {
       if (c.dspark_target_layer_ids[static_cast<std::size_t>(t)] == l)
@@ -66,7 +69,7 @@ Status Model::run(Context& context, const Step& step, std::vector<float>& logits
       main_hidden = pass.kept(main_hidden);
       if (pass.rows() == 0) break;
     }
-    pass.block(l, weights, Pass::Kind::layer, stream);
+    if (Status done = pass.block(l, weights, Pass::Kind::layer, stream); !done) return done;
   }
   if (pass.rows() > 0) {
     if (targets > 0) pass.show(-1, "main_hidden", main_hidden);

@@ -121,12 +121,12 @@ class Model {
   // Runs the rows and commits them to their sequences, which are new_sequence()'s, or shares of such. logits: [rows
   // that want them, vocab], in order of rows. A step that returns an error has changed no sequence. Errors: a token
   // outside the vocabulary, a position past the context, a step with rows out of order, logits of a global_only row;
-  // Errc::memory and Errc::stopped.
+  // those of the weights' places; Errc::memory and Errc::stopped.
   Status forward(Context& context, const Step& step, std::vector<float>& logits) const;
 
   // Drafts what may follow `next` (one token per sequence, chosen after its last committed position). Changes no
   // sequence. Without `choose` the draft of a position is its most likely token. Errors: a token outside the
-  // vocabulary, and Errc::memory.
+  // vocabulary, those of the weights' places, and Errc::memory.
   Expected<Drafts> draft(Context& context, std::span<Sequence* const> sequences, std::span<const TokenId> next,
                          const ChooseDraft& choose = {}, Observer* observer = nullptr) const;
 
@@ -137,8 +137,8 @@ class Model {
   Status check_step(const Step& step) const;
   Status run(Context& context, const Step& step, std::vector<float>& logits) const;
   void head(Context& context, Pass& pass, ConstValues<2> folded, std::vector<float>& logits) const;
-  Drafts draft_blocks(Context& context, std::span<Sequence* const> sequences, std::span<const TokenId> next,
-                      const ChooseDraft& choose, Observer* observer) const;
+  Expected<Drafts> draft_blocks(Context& context, std::span<Sequence* const> sequences, std::span<const TokenId> next,
+                                const ChooseDraft& choose, Observer* observer) const;
   void seed_drafts(Pass& pass, ConstValues<2> main_hidden) const;
 
   Config config_;

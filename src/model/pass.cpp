@@ -49,7 +49,7 @@ Pass::Stream Pass::start(ConstValues<2> embedding) {
   return s;
 }
 
-void Pass::block(std::int64_t layer, const BlockWeights& weights, Kind kind, Stream& stream) {
+Status Pass::block(std::int64_t layer, const BlockWeights& weights, Kind kind, Stream& stream) {
   const Arena::Frame frame(context_.scratch);
   Arena& arena = context_.scratch;
   const auto pre = arena.take<float, 2>({rows(), c_.hc_mult});
@@ -72,10 +72,12 @@ void Pass::block(std::int64_t layer, const BlockWeights& weights, Kind kind, Str
   stream.mix = stream.next_mix;
   show(layer, "hc_ffn.pre", stream.next_mix);
   const Values<2> ffn_in = norm(fold(stream.h, pre), weights.ffn_norm);
-  const Values<2> ffn_out = moe(layer, weights.ffn, ffn_in);
-  show(layer, "ffn.out", ffn_out);
-  ops().unfold(context_, {ffn_out, stream.h, post, comb, stream.h});
+  const Expected<Values<2>> ffn_out = moe(layer, weights.ffn, ffn_in);
+  if (!ffn_out) return tl::unexpected(ffn_out.error());
+  show(layer, "ffn.out", *ffn_out);
+  ops().unfold(context_, {*ffn_out, stream.h, post, comb, stream.h});
   show(layer, "out", stream.h);
+  return {};
 }
 
 void Pass::global_state(std::int64_t layer, const BlockWeights& weights, const Stream& stream) {
@@ -139,7 +141,7 @@ Values<2> Pass::lookup(const PackedRows& table, View<const std::int64_t, 2> id) 
   return out;
 }
 
-Values<2> Pass::moe(std::int64_t layer, const MoeWeights& weights, ConstValues<2> x) {
+Expected<Values<2>> Pass::moe(std::int64_t layer, const MoeWeights& weights, ConstValues<2> x) {
   Arena& arena = context_.scratch;
   const std::int64_t top_k = c_.active_experts(layer);
   const auto expert = arena.take<std::int32_t, 2>({rows(), top_k});
@@ -149,9 +151,11 @@ Values<2> Pass::moe(std::int64_t layer, const MoeWeights& weights, ConstValues<2
   show(layer, "ffn.gate_weights", weight);
   show_numbers(layer, "ffn.gate_indices", 0, expert);
 
+  const Expected<ExpertLease> leased = lease_experts(layer, weights, expert);
+  if (!leased) return tl::unexpected(leased.error());
   const auto limit = static_cast<float>(c_.swiglu_limit);
   const auto routed = arena.take_values<3>(type(), {rows(), top_k, c_.dim});
-  ops().expert_ffn(context_, {x, weights.experts, expert, weight, limit, routed});
+  ops().expert_ffn(context_, {x, leased->experts, expert, weight, limit, routed});
 
   const auto shared = arena.take_values<3>(type(), {rows(), 1, c_.dim});
   ops().expert_ffn(
@@ -162,11 +166,14 @@ Values<2> Pass::moe(std::int64_t layer, const MoeWeights& weights, ConstValues<2
   return out;
 }
 
-void Pass::engram(std::int64_t layer, const EngramWeights& weights, Values<3> h) {
+Status Pass::engram(std::int64_t layer, const EngramWeights& weights, Values<3> h) {
   const Arena::Frame frame(context_.scratch);
   show(layer, "engram.in", h);
-  const Values<2> embed =
-      lookup(weights.table, show_ids(layer, now_->engram_id[static_cast<std::size_t>(c_.engram_index(layer))]));
+  const Table<std::int64_t, 2>& rows_of_table = now_->engram_id[static_cast<std::size_t>(c_.engram_index(layer))];
+  const View<const std::int64_t, 2> id = show_ids(layer, rows_of_table);
+  const Expected<RowLease> leased = lease_rows(layer, weights, rows_of_table, id);
+  if (!leased) return tl::unexpected(leased.error());
+  const Values<2> embed = lookup(leased->table, id);
   show(layer, "engram.embed", embed);
   const Values<2> kv = linear(embed, weights.wkv);
   show(layer, "engram.kv", kv);
@@ -174,6 +181,7 @@ void Pass::engram(std::int64_t layer, const EngramWeights& weights, Values<3> h)
   ops().engram_gate(context_, {h, kv, weights.q_weight, weights.k_weight, eps(), tables_[now_->image], gate, h});
   show(layer, "engram.gate", gate);
   show(layer, "engram.out", h);
+  return {};
 }
 
 void Pass::commit() {

@@ -27,11 +27,13 @@ class Pass {
 
   Values<2> embed(const PackedRows& table);  // the tokens', or what rows give instead
   Stream start(ConstValues<2> embedding);
-  // Adds the n-gram memory to the copies.
-  void engram(std::int64_t layer, const EngramWeights& weights, Values<3> h);
+  // Tells the weights' places which rows of Engram tables the step will read.
+  void expect_engram_rows();
+  // Adds the n-gram memory to the copies. Errors, as of a block: those of the weights' places.
+  Status engram(std::int64_t layer, const EngramWeights& weights, Values<3> h);
   // A layer: attention and FFN around the hyper-connections (spec 2). A draft stage attends to its block (spec 6).
   enum class Kind { layer, draft_stage };
-  void block(std::int64_t layer, const BlockWeights& weights, Kind kind, Stream& stream);
+  Status block(std::int64_t layer, const BlockWeights& weights, Kind kind, Stream& stream);
   Values<2> fold(ConstValues<3> h, View<const float, 2> mix);
 
   // Replay (spec 11). Of a KV source's layer what all later positions read: new groups and their index keys.
@@ -102,7 +104,12 @@ class Pass {
   PackedRows own_inputs(std::int64_t source) const;
   PagedRows index_keys(std::int64_t source) const;
   std::int64_t key_source(std::int64_t source, std::size_t sequence) const;
-  Values<2> moe(std::int64_t layer, const MoeWeights& weights, ConstValues<2> x);
+  Expected<Values<2>> moe(std::int64_t layer, const MoeWeights& weights, ConstValues<2> x);
+  Expected<ExpertLease> lease_experts(std::int64_t layer, const MoeWeights& weights,
+                                      View<const std::int32_t, 2> expert);
+  // id: of the table, or what an observer put in its place.
+  Expected<RowLease> lease_rows(std::int64_t layer, const EngramWeights& weights, const Table<std::int64_t, 2>& table,
+                                View<const std::int64_t, 2> id);
   void hyper_connection(ConstValues<3> h, const HyperConnectionWeights& weights, View<float, 2> pre,
                         View<float, 2> post, View<float, 3> comb);
   void rope(std::int64_t layer, Values<3> x, View<const std::int64_t, 1> position, bool inverse = false);
@@ -137,7 +144,9 @@ class Pass {
   View<std::int32_t, 2>
       candidate_;  // [rows, candidate_topk_blocks] once the candidate source has run; [rows, 0] before
   View<std::int32_t, 2> candidate_rows_;  // where it will be
-  std::vector<int> published_;            // per sequence, the source whose index keys were published last (spec 10)
+  std::vector<std::int32_t> chosen_;      // experts, and rows of an Engram table, where leases are by number
+  std::vector<std::int64_t> chosen_rows_;
+  std::vector<int> published_;  // per sequence, the source whose index keys were published last (spec 10)
 };
 
 }  // namespace cachalot
