@@ -2,8 +2,10 @@
 #include "base/mapped_file.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -40,6 +42,12 @@ MappedFile::~MappedFile() {
   if (data_ == nullptr) return;
   forget_mapping(data_);
   ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void expect_read(const std::byte* first, std::size_t bytes) {
+  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto at = reinterpret_cast<std::uintptr_t>(first), begin = at / page * page;
+  if (bytes > 0) ::madvise(reinterpret_cast<void*>(begin), at + bytes - begin, MADV_WILLNEED);
 }
 
 }  // namespace cachalot

@@ -141,6 +141,15 @@ TEST_F(MappedFileDeathTest, AFilesNameIsShownWithoutControlCharacters) {
   EXPECT_EXIT(read(), testing::ExitedWithCode(1), "x1b.0;owned.x07: byte 0 can't be read any more");
 }
 
+TEST_F(MappedFileTest, BytesThatAreExpectedAreReadAsEver) {
+  const auto file = MappedFile::open(write("a", std::string(10000, 'x')));
+  ASSERT_TRUE(file.has_value());
+  expect_read(file->bytes().data(), 0);
+  expect_read(file->bytes().data() + 4090, 10);
+  expect_read(file->bytes().data() + 9999, 1);
+  EXPECT_EQ(file->text(), std::string(10000, 'x'));
+}
+
 TEST_F(MappedFileTest, APlaceInTheListOfMappingsIsUsedAgain) {
   const auto path = write("a", "abc");
   const auto held = MappedFile::open(path);

@@ -17,6 +17,9 @@ class MappedPlaces : public WeightPlaces {
 
   // Errors: those of SmallParameters.
   Expected<const TensorInfo*> place(const std::string& name, WeightRole role) override;
+  // Has the system begin with rows of a large table: a page that is read when a lookup first meets it is waited for,
+  // one after the other, with all that the system reads around it.
+  void expect_rows(std::int64_t layer, const PackedRows& bound, std::span<const std::int64_t> row) override;
 
  private:
   std::shared_ptr<const Checkpoint> checkpoint_;
