@@ -214,7 +214,7 @@ class Checks(unittest.TestCase):
         self.write("src/cli/a.cpp", "std::signal(SIGINT, SIG_DFL);\n::sigaction(SIGHUP, nullptr, &now);  // signal(SIGINT, f)\n"
                                     "if (now.sa_handler == f) handle_signal(SIGHUP, on_signal);\nvoid on_signal(int number, int b);\n")
         self.write("src/cli/a_test.cpp", "std::signal(SIGINT, on_signal);\n")
-        self.write("src/base/lost_pages.cpp", "action.sa_sigaction = on_bus_error;\n")
+        self.write("src/cli/output/lost_pages.cpp", "action.sa_sigaction = on_bus_error;\n")
         self.expect(check_signals)
 
     def test_an_excuse_of_a_signal_that_is_not_needed_is_found(self):

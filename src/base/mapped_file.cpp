@@ -9,8 +9,8 @@
 #include <cstring>
 #include <utility>
 
-#include "base/lost_pages.h"
 #include "base/open_file.h"
+#include "base/watched_mappings.h"
 
 namespace cachalot {
 Expected<MappedFile> MappedFile::open(const std::filesystem::path& path, std::size_t most_bytes) {

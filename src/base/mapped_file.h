@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A whole file, mapped read-only into memory. Pages come from disk when they are first read; one that can't be read any
-// more, because the file was cut, ends the program with a message (lost_pages.h).
+// more, because the file was cut, is a SIGBUS (watched_mappings.h).
 #pragma once
 
 #include <cstddef>

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/output/log.h"
+#include "cli/output/lost_pages.h"
 #include "cli/output/terminal.h"
 #include "cli/program.h"
 
@@ -16,6 +17,7 @@ int main(int argc, char** argv) {
   open_standard_streams();
   report_file_limits();
   ignore_stray_signals();
+  tell_lost_pages();
   start_log();
 
   Command program("cachalot", "Runs DeepSeek-V4.1-Flash from its released checkpoint");
