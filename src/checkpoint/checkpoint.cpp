@@ -2,13 +2,11 @@
 #include "checkpoint/checkpoint.h"
 
 #include <algorithm>
-#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "base/mapped_file.h"
 #include "base/seeded_hash.h"
-#include "checkpoint/shard_index.h"
 
 namespace cachalot {
 namespace {
@@ -91,28 +89,39 @@ Status Checkpoint::collect(const ShardIndex* index) {
   return {};
 }
 
+Expected<FolderTexts> Checkpoint::read_texts(const std::filesystem::path& directory) {
+  auto config = load_config(directory / "config.json");
+  if (!config) return tl::unexpected(config.error());
+  FolderTexts texts{std::move(*config), std::nullopt};
+  if (const auto path = directory / index_name; is_there(path)) {
+    auto index = load_shard_index(path);
+    if (!index) return tl::unexpected(index.error());
+    texts.index = std::move(*index);
+  }
+  return texts;
+}
+
 Expected<Checkpoint> Checkpoint::open(const std::filesystem::path& directory) {
+  auto texts = read_texts(directory);
+  if (!texts) return tl::unexpected(texts.error());
+  return open(directory, std::move(*texts));
+}
+
+Expected<Checkpoint> Checkpoint::open(const std::filesystem::path& directory, FolderTexts texts) {
   Checkpoint checkpoint;
   checkpoint.directory_ = directory;
-  auto loaded = load_config(directory / "config.json");
-  if (!loaded) return tl::unexpected(loaded.error());
-  checkpoint.loaded_ = std::move(*loaded);
+  checkpoint.loaded_ = std::move(texts.config);
   if (const auto& keys = checkpoint.loaded_.unknown_keys; !keys.empty()) {
     checkpoint.warnings_.push_back(message("config.json: unknown keys, not used: {}", shown_list(keys)));
   }
 
-  std::optional<ShardIndex> index;
-  std::vector<std::string> names = {single_name};
-  if (const auto path = directory / index_name; is_there(path)) {
-    auto parsed = load_shard_index(path);
-    if (!parsed) return tl::unexpected(parsed.error());
-    index = std::move(*parsed);
-    names = index->shards;
-  } else if (!is_there(directory / single_name)) {
+  const ShardIndex* const index = texts.index ? &*texts.index : nullptr;
+  if (index == nullptr && !is_there(directory / single_name)) {
     return fail(Errc::missing, "{}: neither {} nor {} is there", directory.string(), index_name, single_name);
   }
+  const std::vector<std::string> names = index == nullptr ? std::vector<std::string>{single_name} : index->shards;
   if (Status done = checkpoint.open_shards(names); !done) return tl::unexpected(done.error());
-  if (Status done = checkpoint.collect(index ? &*index : nullptr); !done) return tl::unexpected(done.error());
+  if (Status done = checkpoint.collect(index); !done) return tl::unexpected(done.error());
   return checkpoint;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,16 +15,24 @@
 #include "base/seeded_hash.h"
 #include "checkpoint/config.h"
 #include "checkpoint/safetensors.h"
+#include "checkpoint/shard_index.h"
 
 namespace cachalot {
 
-struct ShardIndex;
+// What a folder says of its tensors before any of its shards is opened.
+struct FolderTexts {
+  LoadedConfig config;
+  std::optional<ShardIndex> index;  // none: there is one file of all tensors, or nothing
+};
 
 class Checkpoint {
  public:
   // Maps every shard and reads config, index and headers; no tensor is read. Whether the tensors are those the config
   // wants is asked of check_tensors (expected_tensors.h). Errors name the file.
   static Expected<Checkpoint> open(const std::filesystem::path& directory);
+  static Expected<Checkpoint> open(const std::filesystem::path& directory, FolderTexts texts);  // read before
+  // Errors: those of config and index, naming the file.
+  static Expected<FolderTexts> read_texts(const std::filesystem::path& directory);
 
   const std::filesystem::path& directory() const { return directory_; }
   const Config& config() const { return loaded_.config; }

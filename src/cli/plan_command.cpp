@@ -35,7 +35,7 @@ struct PlanFlags {
 Status plan(const PlanFlags& flags) {
   const auto path = resolve_model(flags.model);
   if (!path) return tl::unexpected(path.error());
-  const auto files = look_at_model(*path);
+  auto files = look_at_model(*path);
   if (!files) return tl::unexpected(files.error());
   const MachineMemory machine = machine_of(flags.memory);
   MemoryRequest request = flags.request;
@@ -53,7 +53,7 @@ Status plan(const PlanFlags& flags) {
   MemoryPlan result = plan_memory(*files, request);
   std::optional<Checkpoint> opened;
   if (files->complete() && check_memory(result, machine)) {
-    auto checkpoint = Checkpoint::open(*path);
+    auto checkpoint = open_checkpoint(*files);
     if (!checkpoint) return tl::unexpected(checkpoint.error());
     result = plan_memory(*files, request, &*checkpoint);
   }

@@ -31,7 +31,7 @@ Expected<LoadedModel> load_model(const std::filesystem::path& directory, const M
     return fail(fits.error().code, "{}: {}", directory.string(), fits.error().message);
   }
   tell("mapping the checkpoint");
-  auto opened = Checkpoint::open(directory);
+  auto opened = open_checkpoint(*files);
   if (!opened) return tl::unexpected(opened.error());
   const auto checkpoint = std::make_shared<const Checkpoint>(std::move(*opened));
   tell(fmt::format("checking {} tensors", checkpoint->tensors().size()));

@@ -3,10 +3,9 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
-#include "base/mapped_file.h"
 #include "checkpoint/safetensors.h"
-#include "checkpoint/shard_index.h"
 
 namespace cachalot {
 namespace {
@@ -25,17 +24,20 @@ Expected<ModelFiles> look_at_model(const std::filesystem::path& model) {
   files.path = model;
   std::error_code wrong;  // not asked: what can't be looked at can't be opened either, and that is told
   const bool folder = std::filesystem::is_directory(model, wrong);
-  const auto config_path = folder ? model / "config.json" : model;
-  auto loaded = load_config(config_path);
-  if (!loaded) return tl::unexpected(loaded.error());
-  files.config = std::move(loaded->config);
-  if (!folder) return files;
+  if (!folder) {
+    auto loaded = load_config(model);
+    if (!loaded) return tl::unexpected(loaded.error());
+    files.config = std::move(loaded->config);
+    return files;
+  }
+  auto texts = Checkpoint::read_texts(model);
+  if (!texts) return tl::unexpected(texts.error());
+  files.texts = std::move(*texts);
+  files.config = files.texts->config.config;
 
   std::vector<std::string> names = {"model.safetensors"};
-  if (const auto path = model / "model.safetensors.index.json"; std::filesystem::exists(path, wrong)) {
-    const auto index = load_shard_index(path);
-    if (!index) return tl::unexpected(index.error());
-    names = index->shards;
+  if (files.texts->index) {
+    names = files.texts->index->shards;
     files.indexed = true;
   } else if (size_of(model / names[0]) < 0) {
     names.clear();
@@ -52,6 +54,12 @@ Expected<ModelFiles> look_at_model(const std::filesystem::path& model) {
   }
   files.tokenizer_bytes = std::max<std::int64_t>(0, size_of(model / "tokenizer.json"));
   return files;
+}
+
+Expected<Checkpoint> open_checkpoint(ModelFiles& files) {
+  auto texts = std::exchange(files.texts, std::nullopt);
+  if (!texts) return Checkpoint::open(files.path);
+  return Checkpoint::open(files.path, std::move(*texts));
 }
 
 }  // namespace cachalot

@@ -4,11 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/expected.h"
-#include "checkpoint/config.h"
+#include "checkpoint/checkpoint.h"
 
 namespace cachalot {
 
@@ -21,6 +22,7 @@ struct ModelFiles {
   std::int64_t shard_bytes = 0;      // of those that are there
   std::int64_t header_bytes = 0;     // of the shard whose header is longest
   std::int64_t tokenizer_bytes = 0;  // of tokenizer.json; 0 where there is none
+  std::optional<FolderTexts> texts;  // of a folder, until it is opened
 
   // Whether there is anything to open. A config by itself, or one with an index of shards still to come, can be planned
   // for.
@@ -29,5 +31,8 @@ struct ModelFiles {
 
 // Errors: those of the config and of the index, naming the file.
 Expected<ModelFiles> look_at_model(const std::filesystem::path& model);
+
+// Opens the folder by the texts that were read then, and takes them along.
+Expected<Checkpoint> open_checkpoint(ModelFiles& files);
 
 }  // namespace cachalot

@@ -67,5 +67,29 @@ TEST(ModelFiles, WhatCannotBeReadIsAnErrorThatNamesTheFile) {
   EXPECT_EQ(look_at_model(folder.path() / "nothing").error().code, Errc::missing);
 }
 
+TEST(ModelFiles, AFolderIsOpenedByTheTextsThatWereReadBefore) {
+  const TestFolder folder;
+  for (const auto& entry : std::filesystem::directory_iterator(mini_a())) {
+    if (entry.is_regular_file()) std::filesystem::copy_file(entry.path(), folder.path() / entry.path().filename());
+  }
+  auto files = look_at_model(folder.path());
+  ASSERT_TRUE(files) << files.error().message;
+  for (const char* text : {"config.json", "model.safetensors.index.json"}) {
+    ASSERT_TRUE(std::filesystem::remove(folder.path() / text));
+  }
+  const auto checkpoint = open_checkpoint(*files);
+  ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+  EXPECT_EQ(checkpoint->shards().size(), static_cast<std::size_t>(files->shards));
+  EXPECT_FALSE(files->texts.has_value()) << "they need memory that loading wants";
+}
+
+TEST(ModelFiles, AConfigByItselfIsNoFolderToOpen) {
+  auto files = look_at_model(mini_a() / "config.json");
+  ASSERT_TRUE(files) << files.error().message;
+  const auto checkpoint = open_checkpoint(*files);
+  ASSERT_FALSE(checkpoint);
+  EXPECT_NE(checkpoint.error().message.find("config.json"), std::string::npos) << checkpoint.error().message;
+}
+
 }  // namespace
 }  // namespace cachalot::model_files_test
