@@ -84,6 +84,17 @@ TEST(Config, MessagesNameAKeyInBothSpellings) {
   EXPECT_NE(nested.find("num_attention_heads (n_heads) is 4, expected"), std::string::npos) << nested;
 }
 
+TEST(Config, NestsSixteenLevelsDeepAndNoDeeper) {
+  const auto levels = [](std::size_t n) {  // the object itself is the first of them
+    const std::string text = mini_json().dump();
+    return text.substr(0, text.size() - 1) + ",\"note\":" + std::string(n - 1, '[') + std::string(n - 1, ']') + "}";
+  };
+  EXPECT_TRUE(parse_config(levels(16), "c").has_value());
+  const auto deeper = parse_config(levels(17), "c");
+  ASSERT_FALSE(deeper.has_value());
+  EXPECT_NE(deeper.error().message.find("nested deeper than 16"), std::string::npos) << deeper.error().message;
+}
+
 TEST(Config, FlatSpellingGivesTheSameNumbers) {
   const auto loaded = parse_config(flat_json().dump(), "c");
   ASSERT_TRUE(loaded.has_value()) << loaded.error().message;

@@ -55,6 +55,20 @@ TEST(Safetensors, HeaderGivesNameTypeShapeAndPlace) {
   EXPECT_EQ(parsed->metadata[0].second, "pt");
 }
 
+TEST(Safetensors, HeaderNestsFourLevelsDeepAndNoDeeper) {
+  const auto metadata = [](std::string_view value) {  // the third level begins with it
+    return file_with(fmt::format(R"({{"__metadata__":{{"a":{}}}}})", value), 0);
+  };
+  EXPECT_TRUE(parse(metadata("[[1]]")).has_value()) << error_of(metadata("[[1]]"));
+  EXPECT_NE(error_of(metadata("[[[1]]]")).find("nested deeper than 4"), std::string::npos);
+  const auto entry = [](std::string_view value) {  // as in a tensor's
+    const std::string plain = tensor("t", "F32", "[]", "[0,4]");
+    return file_with(fmt::format(R"({{{},"note":{}}}}})", plain.substr(0, plain.size() - 1), value), 4);
+  };
+  EXPECT_EQ(error_of(entry("[[1]]")).find("nested"), std::string::npos) << error_of(entry("[[1]]"));
+  EXPECT_NE(error_of(entry("[[[1]]]")).find("nested deeper than 4"), std::string::npos);
+}
+
 TEST(Safetensors, FileWithoutTensorsIsEmpty) {
   const auto parsed = parse(file_with("{}", 0));
   ASSERT_TRUE(parsed.has_value());
