@@ -41,6 +41,7 @@ struct RunFlags {
   PrefillFlags prefill;
   CacheFlags cache;
   GenerateOptions generate;
+  const Option* chunk = nullptr;  // --chunk, whether it was given
 };
 
 bool from_input(const RunFlags& flags) { return !flags.ids && (!flags.text || *flags.text == "-"); }
@@ -215,6 +216,13 @@ void print_choices(const RunFlags& flags, const Generation& result) {
 Expected<int> run(RunFlags& flags) {
   std::optional<MemoryPeak> peak;
   if (flags.stats) peak.emplace();
+  if (flags.chunk->given() && flags.model.index_keys == "published-slot") {
+    return fail(
+        Errc::usage,
+        "--chunk {} does not go with --index-keys published-slot: it is defined for one whole prompt (spec 10), "
+        "which is never cut",
+        flags.generate.chunk);
+  }
   if (Status good = settle_cache_folder(flags.cache, flags.model, flags.prefill.value()); !good)
     return tl::unexpected(good.error());
   if (flags.cache.folder.empty() && !flags.cache.budget.empty())
@@ -344,7 +352,7 @@ void add_run_command(Command& program) {
   add_index_keys_flag(command, flags->model.index_keys);
   add_draft_flag(command, flags->drafts);
   add_prefill_flag(command, flags->prefill);
-  add_chunk_flag(command, flags->generate.chunk);
+  flags->chunk = &add_chunk_flag(command, flags->generate.chunk);
   add_cache_flags(command, flags->cache);
   command.examples({"cachalot run \"It was a dark night, and\" -n 60 --seed 7",
                     "cachalot run --ids 0,377,1950 --temperature 0 --json --logprobs 5",

@@ -142,12 +142,12 @@ TEST(RunCommand, APromptBeyondTheContextSaysWhatCanBeDone) {
 
 // Spec 10 defines its keys for one whole prompt and single steps behind it. A chunk that completes no group of some
 // source would read the keys of another.
-TEST(RunCommand, WithPublishedKeysThePromptIsRunAsAWholeWhateverTheChunk) {
+TEST(RunCommand, WithPublishedKeysThePromptIsRunAsAWholeAndTakesNoChunk) {
   const auto loaded = load_model(CACHALOT_BUILD_DIR "/golden/mini-a",
                                  {.backend = &cpu_backend(), .index_keys = IndexKeys::published_slot});
   ASSERT_TRUE(loaded);
   std::vector<TokenId> prompt;
-  for (std::int32_t i = 0; i < 120; ++i) prompt.push_back(TokenId{3 + i * 37 % 400});
+  for (std::int32_t i = 0; i < 257; ++i) prompt.push_back(TokenId{3 + i * 37 % 400});
   const auto logprobs_by = [&](std::int64_t chunk) {
     Context context;
     Sequence sequence = loaded->model.new_sequence();
@@ -158,20 +158,21 @@ TEST(RunCommand, WithPublishedKeysThePromptIsRunAsAWholeWhateverTheChunk) {
     for (const GeneratedToken& t : made->choices[0].tokens) all.push_back(t.logprob);
     return all;
   };
-  const std::vector<double> whole = logprobs_by(120);
-  ASSERT_NE(whole, logprobs_by(1)) << "the prompt tells the two apart";
+  const std::vector<double> whole = logprobs_by(257);
+  ASSERT_NE(whole, logprobs_by(GenerateOptions{}.chunk)) << "the prompt tells the two apart";
   std::string ids;
   for (const TokenId id : prompt) ids += fmt::format("{}{}", ids.empty() ? "" : ",", raw(id));
-  for (const std::vector<std::string>& chunk : {std::vector<std::string>{}, {"--chunk", "1"}}) {
-    std::vector<std::string> line = {
-        "--ids",         ids, "--index-keys", "published-slot", "--max-tokens", "4", "--json", "--logprobs", "1",
-        "--temperature", "0", "--ignore-eos"};
-    line.insert(line.end(), chunk.begin(), chunk.end());
-    const Json json = json_of(run(line));
-    std::vector<double> told;
-    for (const Json& one : json.find("logprobs")->items()) told.push_back(*one.find("logprob")->as_double());
-    EXPECT_EQ(told, whole);
-  }
+  std::vector<std::string> line = {
+      "--ids",         ids, "--index-keys", "published-slot", "--max-tokens", "4", "--json", "--logprobs", "1",
+      "--temperature", "0", "--ignore-eos"};
+  const Json json = json_of(run(line));
+  std::vector<double> told;
+  for (const Json& one : json.find("logprobs")->items()) told.push_back(*one.find("logprob")->as_double());
+  EXPECT_EQ(told, whole);
+  line.insert(line.end(), {"--chunk", "256"});  // the usual one as well: it was asked for, and would not be had
+  const Ran cut = run(line);
+  EXPECT_EQ(cut.exit_code, 2);
+  EXPECT_NE(cut.error.find("--chunk 256 does not go with --index-keys published-slot"), std::string::npos) << cut.error;
 }
 
 TEST(RunCommand, OptionsThatWouldHaveNoEffectAreRefused) {

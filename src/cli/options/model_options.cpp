@@ -77,7 +77,9 @@ void add_model_flags(Command& command, ModelFlags& flags) {
 void add_index_keys_flag(Command& command, std::string& index_keys) {
   command.group("Model")
       .choice("--index-keys", index_keys, {"owner", "published-slot"},
-              "owner: decode equals prefill; published-slot: a quirk of the released code (spec 10), for comparison")
+              "owner: decode equals prefill; published-slot: a quirk of the released code (spec 10), for comparison; "
+              "runs the "
+              "whole prompt at once, without --chunk and drafts")
       .with_default();
 }
 

@@ -13,8 +13,8 @@ void add_prefill_flag(Command& command, PrefillFlags& flags) {
       .with_default();
 }
 
-void add_chunk_flag(Command& command, std::int64_t& rows) {
-  command.group("Speed")
+Option& add_chunk_flag(Command& command, std::int64_t& rows) {
+  return command.group("Speed")
       .whole("--chunk", rows, 1, std::uint64_t{1} << 24,
              "prompt rows run at once; changes speed and memory, never the result")
       .with_default();

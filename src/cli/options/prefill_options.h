@@ -22,7 +22,7 @@ struct PrefillFlags {
 void add_prefill_flag(Command& command, PrefillFlags& flags);
 
 // Adds --chunk.
-void add_chunk_flag(Command& command, std::int64_t& rows);
+Option& add_chunk_flag(Command& command, std::int64_t& rows);
 
 // What --stats tells of what a replay saved: empty for an exact prefill.
 std::string prefill_text(const Model& model, Prefill prefill, const LayerTokens& work);
