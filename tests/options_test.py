@@ -148,10 +148,11 @@ EFFECTS = {
         "--threads": (["--threads", "0"], ["rope", "--seconds", "0", "--rows", "1"]),
         "--backend": (["--backend", "abacus"], ["rope", "--seconds", "0", "--rows", "1"]),
         "--simd": (["--simd", "mmx"], ["rope", "--seconds", "0", "--rows", "1"])}),
-    ("cache", "ls"): (["--cache", FOLDER.name], {"--cache": (["--cache", FOLDER.name], []), "--json": (["--json"],)}),
+    ("cache", "ls"): (["--cache", FOLDER.name], {"--cache": (["--cache", FOLDER.name], []), "--json": (["--json"],),
+        "--trust-cache": (["--trust-cache"], ["--cache", SHARED])}),
     ("cache", "clear"): (["--cache", fresh("absent")], {
         "--cache": (["--cache", FOLDER.name], []), "--json": (["--json"], ["--cache", FOLDER.name]),
-        "--older": (["--older", "x"], ["--cache", FOLDER.name])}),
+        "--older": (["--older", "x"], ["--cache", FOLDER.name]), "--trust-cache": (["--trust-cache"], ["--cache", SHARED])}),
     ("make-checkpoint",): (["--config", f"{MINI}/config.json", "--out", FOLDER.name], {
         "--shape": (["--shape", "released"], ["--out", FOLDER.name]), "--config": (["--config", f"{MINI}/config.json"], ["--out", FOLDER.name]),
         "--out": (["--out", fresh()], ["--config", f"{MINI}/config.json"]), "--force": (["--force"],),

@@ -2,15 +2,18 @@
 #include "cli/cache_command.h"
 
 #include <fmt/core.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <chrono>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/byte_text.h"
 #include "base/json.h"
+#include "base/private_folder.h"
 #include "cli/command_line/help_text.h"
 #include "cli/options/cache_options.h"
 #include "cli/output/terminal.h"
@@ -22,6 +25,7 @@ namespace {
 
 struct CacheCommandFlags {
   std::string folder;
+  bool trusted = false;  // whoever may write to the folder
   bool json = false;
   std::int64_t older = 0;  // days
 };
@@ -31,6 +35,20 @@ Status expect_folder(const std::string& folder) {
     return fail(Errc::usage, "which folder? off is the word for none; a folder of that name is ./off");
   if (!folder.empty()) return {};
   return fail(Errc::usage, "which folder? Name it with --cache DIR, or in the variable CACHALOT_CACHE");
+}
+
+// Why runs refuse the folder; nothing where they do not, or where it is trusted.
+Expected<std::optional<ShownText>> why_distrusted(const CacheCommandFlags& flags) {
+  if (flags.trusted) return std::nullopt;
+  return why_not_private(flags.folder);
+}
+
+// Who may put another folder in its place chooses whose states are removed.
+Status expect_private(const CacheCommandFlags& flags) {
+  const auto others = why_distrusted(flags);
+  if (!others) return tl::unexpected(others.error());
+  if (!*others) return {};
+  return fail(Errc::io, "{}: nothing is removed there, unless --trust-cache says so", **others);
 }
 
 std::string age_text(std::int64_t seconds) {
@@ -46,6 +64,10 @@ Expected<int> list(const CacheCommandFlags& flags) {
   if (Status given = expect_folder(flags.folder); !given) return tl::unexpected(given.error());
   auto all = stored_snapshots(flags.folder);
   if (!all) return tl::unexpected(all.error());
+  // To look does no harm, and shows what others put there.
+  const auto others = why_distrusted(flags);
+  if (!others) return tl::unexpected(others.error());
+  if (*others) spdlog::warn("{}: runs refuse its states without --trust-cache", **others);
   const auto unfinished = unfinished_snapshots(flags.folder);
   if (!unfinished) return tl::unexpected(unfinished.error());
   std::ranges::reverse(*all);  // the newest first
@@ -103,6 +125,7 @@ Expected<int> list(const CacheCommandFlags& flags) {
 
 Expected<int> clear(const CacheCommandFlags& flags) {
   if (Status given = expect_folder(flags.folder); !given) return tl::unexpected(given.error());
+  if (Status own = expect_private(flags); !own) return tl::unexpected(own.error());
   const auto removed = remove_snapshots(flags.folder, std::chrono::hours(24 * flags.older));
   if (!removed) return tl::unexpected(removed.error());
   if (flags.json) {
@@ -124,16 +147,20 @@ Expected<int> clear(const CacheCommandFlags& flags) {
 void add_cache_command(Command& program) {
   Command& command = program.add_command("cache", "Look at or clear the states that --cache keeps");
   const auto flags = std::make_shared<CacheCommandFlags>();
-  const auto add = [&](const char* name, const char* what, Expected<int> (*run)(const CacheCommandFlags&)) -> Command& {
+  const auto add = [&](const char* name, const char* what, const char* trust,
+                       Expected<int> (*run)(const CacheCommandFlags&)) -> Command& {
     Command& sub = command.add_command(name, what);
     add_cache_folder_flag(sub, flags->folder, "the folder of kept states");
+    add_trust_cache_flag(sub, flags->trusted, trust);
     sub.group("Output").flag("--json", flags->json, "write one JSON object");
     sub.runs([flags, run] { return run(*flags); });
     return sub;
   };
-  add("ls", "List the states, the one used last first; reads and checks every byte", list)
+  add("ls", "List the states, the one used last first; reads and checks every byte",
+      "no warning where the folder is another user's or others may write to it", list)
       .examples({"cachalot cache ls --cache states", "CACHALOT_CACHE=states cachalot cache ls"});
-  Command& clearing = add("clear", "Remove the states; other files in the folder stay", clear);
+  Command& clearing = add("clear", "Remove the states; other files in the folder stay",
+                          "also where the folder is another user's or others may write to it", clear);
   clearing.group("Kept states")
       .whole("--older", flags->older, 1, 36500, "only those that were not used for so many days")
       .placeholder("DAYS");

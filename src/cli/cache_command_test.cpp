@@ -159,6 +159,26 @@ TEST_F(CacheCommand, OffIsNoFolder) {
   EXPECT_FALSE(fs::exists("off"));
 }
 
+TEST_F(CacheCommand, InAFolderWhereOthersMayWriteLsWarnsAndClearRefusesUnlessItIsTrusted) {
+  (void)run("3,40,77");
+  fs::permissions(folder_, fs::perms::others_write, fs::perm_options::add);
+  const Ran seen = cache({"ls"});
+  EXPECT_EQ(seen.exit_code, 0);
+  EXPECT_NE(seen.out.find("1 snapshot,"), std::string::npos) << seen.out;
+  const std::string told = seen.out + seen.error;  // where the log goes is the program's to say
+  EXPECT_NE(told.find("everybody may write to " + folder_), std::string::npos) << told;
+  EXPECT_NE(told.find("runs refuse its states without --trust-cache"), std::string::npos) << told;
+  const Ran kept = cache({"clear"});
+  EXPECT_EQ(kept.exit_code, 1);
+  EXPECT_NE(kept.error.find("nothing is removed there, unless --trust-cache says so"), std::string::npos) << kept.error;
+  const Ran trusted = cache({"ls", "--trust-cache"});
+  EXPECT_EQ((trusted.out + trusted.error).find("runs refuse"), std::string::npos);
+  EXPECT_NE(trusted.out.find("1 snapshot,"), std::string::npos) << "it is still there";
+  ::setenv("CACHALOT_TRUST_CACHE", "1", 1);
+  EXPECT_NE(cache({"clear"}).out.find("1 snapshot removed"), std::string::npos);
+  ::unsetenv("CACHALOT_TRUST_CACHE");
+}
+
 TEST_F(CacheCommand, WhatCannotUseStatesRefusesAFolderAndLeavesTheUsualOneAlone) {
   for (const std::vector<std::string>& other : {std::vector<std::string>{"--prefill", "replay"},
                                                 {"--reference-op", "rope"},

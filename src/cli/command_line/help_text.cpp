@@ -52,7 +52,11 @@ std::string label(const Option& option) {
 std::string said(const Option& option) {
   std::string text = option.help();
   if (!option.shown_default().empty()) text += fmt::format(" (default:{}{})", no_break, option.shown_default());
-  if (option.variable() != nullptr) text += fmt::format(" (default:{}${})", no_break, option.variable());
+  if (option.variable() != nullptr && !option.takes_value()) {
+    text += fmt::format(" (or{}{}=1)", no_break, option.variable());
+  } else if (option.variable() != nullptr) {
+    text += fmt::format(" (default:{}${})", no_break, option.variable());
+  }
   return text;
 }
 

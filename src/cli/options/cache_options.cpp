@@ -23,18 +23,22 @@ Option& add_cache_folder_flag(Command& command, std::string& folder, std::string
       .placeholder("DIR");
 }
 
-void add_cache_flags(Command& command, CacheFlags& flags) {
-  flags.option = &add_cache_folder_flag(
-      command, flags.folder,
-      "folder of kept states, for prompts that begin as earlier ones; off: none, whatever CACHALOT_CACHE says");
+void add_trust_cache_flag(Command& command, bool& trusted, std::string_view help) {
   command.group("Kept states")
-      .flag("--trust-cache", flags.trusted,
-            "use the folder of --cache also where it is another user's or others may write to it: a state that they "
-            "made up changes what the model says")
+      .flag("--trust-cache", trusted, help)
       .check([](const std::string& text) {  // of the environment; on the line it has no value
         return text.empty() || text == "1" ? std::string() : std::string("expected 1, or nothing");
       })
       .environment("CACHALOT_TRUST_CACHE");
+}
+
+void add_cache_flags(Command& command, CacheFlags& flags) {
+  flags.option = &add_cache_folder_flag(
+      command, flags.folder,
+      "folder of kept states, for prompts that begin as earlier ones; off: none, whatever CACHALOT_CACHE says");
+  add_trust_cache_flag(command, flags.trusted,
+                       "use the folder of --cache also where it is another user's or others may write to it: a state "
+                       "that they made up changes what the model says");
   add_cache_budget_flag(command,
                         "bytes of states to keep in memory, and in the folder: those used longest ago go (default: 1 "
                         "GiB each, or in memory a quarter of what is left)",

@@ -27,6 +27,9 @@ struct CacheFlags {
   bool by_hand() const { return option != nullptr && option->given(); }
 };
 
+// The option --trust-cache of any command that has --cache; $CACHALOT_TRUST_CACHE where it is not given.
+void add_trust_cache_flag(Command& command, bool& trusted, std::string_view help);
+
 // Adds --cache, --trust-cache and --cache-budget.
 void add_cache_flags(Command& command, CacheFlags& flags);
 
