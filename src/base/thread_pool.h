@@ -9,9 +9,9 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace cachalot {
@@ -26,10 +26,25 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
+  // What runs a piece: borrowed from the caller for as long as parallel() takes, so that handing work over allocates
+  // nothing, whatever it captures.
+  class Piece {
+   public:
+    template <class Work>
+    requires(!std::is_same_v<std::remove_cvref_t<Work>, Piece>) Piece(const Work& work)
+        : work_(&work), call_([](const void* w, std::int64_t begin, std::int64_t end, int thread) {
+            (*static_cast<const Work*>(w))(begin, end, thread);
+          }) {}
+    void operator()(std::int64_t begin, std::int64_t end, int thread) const { call_(work_, begin, end, thread); }
+
+   private:
+    const void* work_;
+    void (*call_)(const void* work, std::int64_t begin, std::int64_t end, int thread);
+  };
+
   // Calls piece(begin, end, thread) until [0, count) is covered, each number once, in pieces of at most `grain`, and
   // returns when all are done. `thread` is 0 … threads() - 1 and unique among pieces that run at the same time: an
   // index into scratch per thread. One thread at a time may call it; a piece must neither call it nor throw.
-  using Piece = std::function<void(std::int64_t begin, std::int64_t end, int thread)>;
   void parallel(std::int64_t count, std::int64_t grain, const Piece& piece);
 
  private:
