@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/signals.h"
 
+#include <unistd.h>
+
 #include <initializer_list>
 
 namespace cachalot {
@@ -21,5 +23,15 @@ SignalsBlocked::SignalsBlocked() : before_() {
 }
 
 SignalsBlocked::~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = through_signals([&] { return ::write(descriptor, text.data(), text.size()); });
+    if (n == 0) errno = EIO;  // nothing was taken
+    if (n <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
 
 }  // namespace cachalot

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <string_view>
 
 namespace cachalot {
 
@@ -32,5 +33,8 @@ auto through_signals(const Call& call) -> decltype(call()) {
   while (result == -1 && errno == EINTR) result = call();
   return result;
 }
+
+// Writes it whole, whatever signals come; a handler may call it. False: errno says why.
+bool write_all(int descriptor, std::string_view text);
 
 }  // namespace cachalot

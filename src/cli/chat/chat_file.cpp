@@ -30,15 +30,6 @@ Expected<Json> parse_chat_json(std::string_view text, const std::string& name) {
   return parse_json(text, name, chat_json_rules);
 }
 
-Status write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = through_signals([&] { return ::write(descriptor, text.data(), text.size()); });
-    if (n < 0) return fail(Errc::io, "{}", std::strerror(errno));
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return {};
-}
-
 // Into a new file beside it, which then takes its place. Where `path` is a link, the file it leads to is replaced; what
 // is no plain file stays as it is. The new file is readable by its owner alone, or by whoever could read the old one.
 Status replace_file(const std::filesystem::path& path, std::string_view text) {
@@ -56,10 +47,11 @@ Status replace_file(const std::filesystem::path& path, std::string_view text) {
     return ::mkostemp(beside.data(), O_CLOEXEC);  // a name that nobody can guess, never a link
   });
   if (descriptor < 0) return failed(std::strerror(errno));
-  Status written = write_all(descriptor, text);
+  Status written;
   const auto system = [&](bool good) {
     if (!good && written) written = fail(Errc::io, "{}", std::strerror(errno));
   };
+  system(write_all(descriptor, text));
   const auto mode = static_cast<mode_t>(status.permissions());
   if (std::filesystem::exists(status)) system(through_signals([&] { return ::fchmod(descriptor, mode); }) == 0);
   system(through_signals([&] { return ::fsync(descriptor); }) == 0);

@@ -29,14 +29,6 @@ int terminal_in = -1, terminal_out = -1;
 bool terminal_marks = false;
 termios terminal_before = {};
 
-void write_marks(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = through_signals([&] { return ::write(descriptor, text.data(), text.size()); });
-    if (n <= 0) return;
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-}
-
 // From the background too: there it would stop the program.
 void set_attributes(int in, const termios& to) {
   sigset_t output, before;
@@ -48,7 +40,7 @@ void set_attributes(int in, const termios& to) {
 }
 
 void on_fatal(int number) {
-  if (terminal_marks) write_marks(terminal_out, paste_marks_off);
+  if (terminal_marks) write_all(terminal_out, paste_marks_off);
   set_attributes(terminal_in, terminal_before);
   std::signal(number, SIG_DFL);
   std::raise(number);  // it comes when this returns
@@ -143,7 +135,7 @@ void Typing::suspend() {
 void Typing::marks(bool on) {
   if (!escapes_) return;
   terminal_marks = on;
-  write_marks(out_, on ? paste_marks_on : paste_marks_off);
+  write_all(out_, on ? paste_marks_on : paste_marks_off);
 }
 
 }  // namespace cachalot

@@ -19,13 +19,7 @@ std::atomic<bool> told{false};
 struct sigaction before = {};
 
 // What a handler may do: no allocation, no stdio.
-void tell(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = through_signals([&] { return ::write(STDERR_FILENO, text.data(), text.size()); });
-    if (n <= 0) return;
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-}
+void tell(std::string_view text) { write_all(STDERR_FILENO, text); }
 void tell(std::size_t number) {
   std::array<char, 20> digits;
   std::size_t first = digits.size();
