@@ -3,6 +3,7 @@
 #include <new>
 
 #include "model/pass.h"
+#include "tensor/transfer.h"
 
 namespace cachalot {
 
@@ -67,9 +68,8 @@ Expected<Drafts> Model::draft_blocks(Context& context, std::span<Sequence* const
   drafts.confidence.resize(static_cast<std::size_t>(batch * block));
   const Backend& ops = *options_.backend;
   const auto fetch = [&](auto& to, std::int64_t at, const auto& from) {
-    const auto n = static_cast<std::size_t>(from.size());
-    context.memory.download(std::as_writable_bytes(std::span(&to[static_cast<std::size_t>(at)], n)),
-                            reinterpret_cast<const std::byte*>(from.data()));
+    download(context.memory, std::span(to).subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(from.size())),
+             from);
   };
   const auto token = context.scratch.take<std::int64_t, 2>({1, 1});
   const auto confidence = context.scratch.take<float, 1>({1});
@@ -81,7 +81,7 @@ Expected<Drafts> Model::draft_blocks(Context& context, std::span<Sequence* const
     ids[0] = TokenId{static_cast<std::int32_t>(before)};
     for (std::int64_t i = 0; i < block; ++i) {
       const std::int64_t r = b * block + i;
-      context.memory.upload(reinterpret_cast<std::byte*>(token.data()), std::as_bytes(std::span(&before, 1)));
+      upload(context.memory, token, std::span(&before, 1));
       const Values<2> embedding = pass.lookup(w.markov_embed, token);
       const View<float, 2> row = logits.part(r, 1);
       ops.markov_head(context, {embedding, w.markov_head, row});
@@ -94,9 +94,7 @@ Expected<Drafts> Model::draft_blocks(Context& context, std::span<Sequence* const
         ids[1 + i] = *chosen;
       } else {
         ops.argmax(context, {row, best});
-        std::vector<std::int32_t> id(1);
-        fetch(id, 0, best);
-        ids[1 + i] = TokenId{id[0]};
+        ids[1 + i] = TokenId{downloaded(context.memory, best)[0]};
       }
       before = raw(ids[1 + i]);
     }

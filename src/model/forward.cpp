@@ -4,6 +4,7 @@
 #include <new>
 
 #include "model/pass.h"
+#include "tensor/transfer.h"
 
 namespace cachalot {
 namespace {
@@ -95,8 +96,7 @@ void Model::head(Context& context, Pass& pass, ConstValues<2> folded, std::vecto
   if (memory().on_host()) {  // no copy of what may be as large as all scratch
     options_.backend->linear(context, {normed, weights_.head, View<float, 2>(logits.data(), {n, c.vocab_size})});
   } else {
-    const View<float, 2> out = pass.linear_f32(normed, weights_.head);
-    memory().download(std::as_writable_bytes(std::span(logits)), reinterpret_cast<const std::byte*>(out.data()));
+    download(memory(), logits, pass.linear_f32(normed, weights_.head));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/pass.h"
+#include "tensor/transfer.h"
 
 namespace cachalot {
 namespace {
@@ -11,19 +12,14 @@ std::span<const std::int64_t> numbers(View<const std::int64_t, 2> id) {
   return {id.data(), static_cast<std::size_t>(id.size())};
 }
 
-template <class T>
-void download(Context& context, View<const T, 2> from, std::vector<T>& to) {
-  to.resize(static_cast<std::size_t>(from.size()));
-  context.memory.download(std::as_writable_bytes(std::span(to)), reinterpret_cast<const std::byte*>(from.data()));
-}
-
 }  // namespace
 
 Expected<ExpertLease> Pass::lease_experts(std::int64_t layer, const MoeWeights& weights,
                                           View<const std::int32_t, 2> expert) {
   WeightPlaces& places = *model_.weights().places;
   if (!places.leases_by_number()) return places.lease_experts(layer, weights.experts, {});
-  download(context_, expert, chosen_);
+  chosen_.resize(static_cast<std::size_t>(expert.size()));
+  download(context_.memory, chosen_, expert);
   std::ranges::sort(chosen_);
   chosen_.erase(std::unique(chosen_.begin(), chosen_.end()), chosen_.end());
   return places.lease_experts(layer, weights.experts, chosen_);
@@ -44,7 +40,8 @@ Expected<RowLease> Pass::lease_rows(std::int64_t layer, const EngramWeights& wei
   WeightPlaces& places = *model_.weights().places;
   if (!places.leases_by_number()) return places.lease_rows(layer, weights.table, {});
   if (observer_ == nullptr) return places.lease_rows(layer, weights.table, numbers(tables_.host(table)));
-  download(context_, id, chosen_rows_);
+  chosen_rows_.resize(static_cast<std::size_t>(id.size()));
+  download(context_.memory, chosen_rows_, id);
   return places.lease_rows(layer, weights.table, chosen_rows_);
 }
 

@@ -7,57 +7,42 @@
 
 #include "model/pass.h"
 #include "ops/attention/window_slots/window_slots.h"
+#include "tensor/transfer.h"
 
 namespace cachalot {
-namespace {
-
-// Numbers of operators on the host, and back.
-template <class T, int N>
-std::vector<std::remove_const_t<T>> downloaded(Context& context, View<T, N> from) {
-  std::vector<std::remove_const_t<T>> to(static_cast<std::size_t>(from.size()));
-  context.memory.download(std::as_writable_bytes(std::span(to)), reinterpret_cast<const std::byte*>(from.data()));
-  return to;
-}
-template <class T, int N>
-void upload(Context& context, View<T, N> to, const std::vector<T>& from) {
-  context.memory.upload(reinterpret_cast<std::byte*>(to.data()), std::as_bytes(std::span(from)));
-}
-
-}  // namespace
-
 std::string Pass::full_name(std::int64_t layer, std::string_view name) const {
   return layer < 0 ? std::string(name) : fmt::format("layers.{}.{}", layer, name);
 }
 
 void Pass::show_values(std::int64_t layer, std::string_view name, std::int64_t first_row, Values<2> v) {
   const View<std::byte, 2> bytes = bytes_of_rows(v);
-  std::vector<std::byte> host = downloaded(context_, bytes);
+  std::vector<std::byte> host = downloaded(context_.memory, bytes);
   observer_->values(full_name(layer, name), first_row, Values<2>(host.data(), v.type(), v.shape()));
-  upload(context_, bytes, host);
+  upload(context_.memory, bytes, host);
 }
 
 void Pass::show_numbers(std::int64_t layer, std::string_view name, std::int64_t first_row, View<std::int32_t, 2> v) {
   if (observer_ == nullptr) return;
-  std::vector<std::int32_t> host = downloaded(context_, v);
+  std::vector<std::int32_t> host = downloaded(context_.memory, v);
   std::vector<std::int64_t> wide(host.begin(), host.end());
   observer_->numbers(full_name(layer, name), first_row, View<std::int64_t, 2>(wide.data(), v.shape()));
   std::ranges::transform(wide, host.begin(), [](std::int64_t n) { return static_cast<std::int32_t>(n); });
-  upload(context_, v, host);
+  upload(context_.memory, v, host);
 }
 
 View<const std::int64_t, 2> Pass::show_ids(std::int64_t layer, const Table<std::int64_t, 2>& id) {
   if (observer_ == nullptr) return tables_[id];
-  std::vector<std::int64_t> host = downloaded(context_, tables_[id]);
+  std::vector<std::int64_t> host = downloaded(context_.memory, tables_[id]);
   observer_->numbers(full_name(layer, "engram.hash_ids"), 0, View<std::int64_t, 2>(host.data(), id.shape));
   const auto own = context_.scratch.take<std::int64_t, 2>(id.shape);
-  upload(context_, own, host);
+  upload(context_.memory, own, host);
   return own;
 }
 
 void Pass::show_encoded(std::int64_t layer, std::string_view name, const PackedRows& pool,
                         const Table<std::int32_t, 1>& rows) {
   if (observer_ == nullptr) return;
-  const auto row = downloaded(context_, tables_[rows]);
+  const auto row = downloaded(context_.memory, tables_[rows]);
   const auto codes = static_cast<std::size_t>(code_bytes(pool.format, pool.width));
   std::vector<std::uint8_t> packed(codes + static_cast<std::size_t>(scale_bytes(pool.format, pool.width)));
   std::vector<float> decoded(row.size() * static_cast<std::size_t>(pool.width));
@@ -80,7 +65,8 @@ Pass::Lists Pass::show_lists(std::int64_t layer, const Table<std::int32_t, 2>& w
                              View<const std::int32_t, 2> group) {
   Lists lists{tables_[window], group};
   if (observer_ == nullptr) return lists;
-  std::vector<std::int32_t> entries = downloaded(context_, lists.window), groups = downloaded(context_, group);
+  std::vector<std::int32_t> entries = downloaded(context_.memory, lists.window),
+                            groups = downloaded(context_.memory, group);
   const View<std::int32_t, 2> entry(entries.data(), window.shape), of_group(groups.data(), group.shape());
   const std::int64_t listed = window.extent(1) + group.extent(1), own = tables_.all.rows;
   std::vector<std::int64_t> shown(static_cast<std::size_t>(rows() * listed), -1);
@@ -129,7 +115,7 @@ Pass::Lists Pass::show_lists(std::int64_t layer, const Table<std::int32_t, 2>& w
       flat.insert(flat.end(), row.begin(), row.end());
     }
     const auto to = context_.scratch.take<std::int32_t, 2>({rows(), longest});
-    upload(context_, to, flat);
+    upload(context_.memory, to, flat);
     return to;
   };
   return {uploaded(as_window, longest_window), uploaded(as_group, longest_group)};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ops/attention/window_slots/window_slots.h"
+#include "tensor/transfer.h"
 #include "verify/statistics.h"
 
 namespace cachalot {
@@ -106,24 +107,20 @@ std::vector<float> unrounded_query(const AttentionRow& row, std::int64_t head) {
   const Weight& wq_b = row.model.weights().layers[static_cast<std::size_t>(row.layer)].attn.wq_b;
   std::vector<bf16> qr;
   for (const float v : row.qr) qr.push_back(to_bf16(v));
-  std::vector<float> q(static_cast<std::size_t>(wq_b.out));
   MemorySpace& memory = row.model.memory();
   Context context(1, memory);
   const auto x = context.scratch.take<bf16, 2>({1, wq_b.in});
   const auto out = context.scratch.take<float, 2>({1, wq_b.out});
-  memory.upload(reinterpret_cast<std::byte*>(x.data()), std::as_bytes(std::span(qr)));
+  upload(memory, x, qr);
   row.model.backend().linear(context, {View<const bf16, 2>(x), wq_b, out});
-  memory.download(std::as_writable_bytes(std::span(q)), reinterpret_cast<const std::byte*>(out.data()));
+  const std::vector<float> q = downloaded(memory, out);
   const auto dim = row.model.config().head_dim;
   return {q.begin() + head * dim, q.begin() + (head + 1) * dim};
 }
 
 // Rotates the rounded query; `exact` gets the values before the second rounding.
 std::vector<double> rotate(const AttentionRow& row, std::span<const double> rounded, std::vector<double>& exact) {
-  const auto placed = row.model.frequencies_of(row.layer);
-  std::vector<float> frequency(static_cast<std::size_t>(placed.extent(0)));
-  row.model.memory().download(std::as_writable_bytes(std::span(frequency)),
-                              reinterpret_cast<const std::byte*>(placed.data()));
+  const std::vector<float> frequency = downloaded(row.model.memory(), row.model.frequencies_of(row.layer));
   exact.assign(rounded.begin(), rounded.end());
   const std::size_t first = rounded.size() - 2 * frequency.size();
   for (std::size_t i = 0; i < frequency.size(); ++i) {
