@@ -13,17 +13,16 @@ constexpr std::int64_t smallest_block = 1 << 20;
 
 void* Arena::take_bytes(std::int64_t bytes) {
   bytes = (bytes + alignment - 1) / alignment * alignment;
-  while (block_ < blocks_.size() && used_ + bytes > blocks_[block_].size) {
+  while (block_ < blocks_.size() && used_ + bytes > size(blocks_[block_])) {
     ++block_;
     used_ = 0;
   }
   if (block_ == blocks_.size()) {
-    const std::int64_t last = blocks_.empty() ? 0 : blocks_.back().size;
-    const std::int64_t size = std::max({bytes, smallest_block, 2 * last});
-    blocks_.push_back({take_memory(*memory_, size), size});
+    const std::int64_t last = blocks_.empty() ? 0 : size(blocks_.back());
+    blocks_.push_back(take_memory(*memory_, std::max({bytes, smallest_block, 2 * last})));
     used_ = 0;
   }
-  void* at = blocks_[block_].at.get() + used_;
+  void* at = blocks_[block_].get() + used_;
   used_ += bytes;
   in_use_ += bytes;
   peak_ = std::max(peak_, in_use_);

@@ -58,12 +58,10 @@ class Arena {
   };
 
  private:
-  struct Block {
-    HeldMemory at;
-    std::int64_t size;
-  };
+  static std::int64_t size(const HeldMemory& block) { return block.get_deleter().bytes; }
+
   MemorySpace* memory_;
-  std::vector<Block> blocks_;
+  std::vector<HeldMemory> blocks_;
   std::size_t block_ = 0;    // the block that is being taken from
   std::int64_t used_ = 0;    // of that block
   std::int64_t in_use_ = 0;  // of all blocks
