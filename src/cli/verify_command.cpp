@@ -119,6 +119,7 @@ Expected<bool> run(VerifyFlags& flags) {
   if (!flags.golden.empty() && !interrupted()) {
     VerifyModelOptions options;
     options.backend = chosen;
+    options.memory = chosen == nullptr ? nullptr : flags.compute.memory_space;
     options.threads = flags.compute.threads;
     if (flags.numerics != "both") {
       options.numerics = {flags.numerics == "f32" ? Numerics::f32 : Numerics::released};

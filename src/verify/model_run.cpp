@@ -39,6 +39,7 @@ Expected<const Model*> ModelSource::get(Numerics numerics, IndexKeys index_keys,
   if (!slot) {
     ModelOptions options;
     options.backend = backend_;
+    options.memory = memory_;
     options.numerics = numerics;
     options.index_keys = index_keys;
     options.drafts = drafts;

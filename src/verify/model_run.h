@@ -20,8 +20,8 @@ namespace cachalot {
 // Loads a model once per way of running it.
 class ModelSource {
  public:
-  ModelSource(std::filesystem::path directory, const Backend* backend, int threads = 1)
-      : directory_(std::move(directory)), backend_(backend), threads_(threads) {}
+  ModelSource(std::filesystem::path directory, const Backend* backend, int threads = 1, MemorySpace* memory = nullptr)
+      : directory_(std::move(directory)), backend_(backend), memory_(memory), threads_(threads) {}
 
   Expected<const Model*> get(Numerics numerics, IndexKeys index_keys, bool drafts);
   int threads() const { return threads_; }
@@ -31,6 +31,7 @@ class ModelSource {
 
   std::filesystem::path directory_;
   const Backend* backend_;
+  MemorySpace* memory_;
   int threads_;
   std::map<Key, std::unique_ptr<LoadedModel>> loaded_;
 };

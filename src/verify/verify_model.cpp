@@ -89,7 +89,7 @@ void run_manifest(const std::filesystem::path& golden, std::span<const ManifestE
 
 Status verify_model(const std::filesystem::path& model, const std::filesystem::path& golden,
                     const VerifyModelOptions& options, Report& report) {
-  ModelSource models(model, options.backend, options.threads);
+  ModelSource models(model, options.backend, options.threads, options.memory);
   std::error_code error;
   if (!std::filesystem::is_directory(golden, error)) return fail(Errc::missing, "{}: no such folder", golden.string());
   if (std::filesystem::exists(golden / "manifest.json", error)) {

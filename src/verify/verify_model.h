@@ -16,6 +16,7 @@ namespace cachalot {
 struct VerifyModelOptions {
   std::vector<Numerics> numerics = {Numerics::released, Numerics::f32};  // cases of others are left alone
   const Backend* backend = nullptr;                                      // null: the reference backend
+  MemorySpace* memory = nullptr;                                         // of the backend's; null: of its device 0
   int threads = 1;
   std::function<void(std::string_view)> progress = [](std::string_view) {};
 };
