@@ -30,12 +30,6 @@ std::vector<TokenId> random_text(std::int64_t n, std::uint32_t seed) {
 
 std::vector<TokenId> first(const std::vector<TokenId>& ids, std::int64_t n) { return {ids.begin(), ids.begin() + n}; }
 
-std::uint64_t hash_of(const Sequence& s) {
-  std::uint64_t hash = 0;
-  s.each_part([&](std::span<const std::byte> part) { hash = checksum(part, hash); });
-  return hash;
-}
-
 // Runs `ids` in one step; logits of every row, one after the other.
 std::vector<float> run(Sequence& sequence, std::span<const TokenId> ids) {
   static Context context(1, model_with_drafts().memory());

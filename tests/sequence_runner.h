@@ -14,11 +14,12 @@
 #include <vector>
 
 #include "engine/load_model.h"
+#include "kv/checksum.h"
 
 namespace cachalot {
 
 // The backend whose bits are compared: the cpu's, or as the tests named guarded.… say, its operators over memory that
-// is closed outside of them.
+// the host can't look into.
 inline bool guarded() {
   const char* const backend = std::getenv("CACHALOT_TEST_BACKEND");
   return backend != nullptr && std::string_view(backend) == "guarded";
@@ -41,6 +42,13 @@ inline std::vector<Row> random_rows(std::int64_t n, std::uint32_t seed, std::int
                     .image = image_every > 0 && random() % image_every == 0});
   }
   return rows;
+}
+
+// Of all that it holds.
+inline std::uint64_t hash_of(const Sequence& s) {
+  std::uint64_t hash = 0;
+  s.each_part([&](std::span<const std::byte> part) { hash = checksum(part, hash); });
+  return hash;
 }
 
 // What one sequence gave; numbers are kept as they came.

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "checkpoint/test_checkpoint.h"
-#include "kv/checksum.h"
 #include "ops/backend.h"
 #include "sequence_runner.h"
 #include "weights/mapped_places.h"
@@ -133,12 +132,6 @@ Expected<Drafts> draft(const Model& model, Sequence& sequence) {
   Sequence* const one[] = {&sequence};
   const TokenId next[] = {TokenId{5}};
   return model.draft(context, one, next);
-}
-
-std::uint64_t hash_of(const Sequence& s) {
-  std::uint64_t hash = 0;
-  s.each_part([&](std::span<const std::byte> part) { hash = checksum(part, hash); });
-  return hash;
 }
 
 // Logits of a prompt, of a step behind it, and of the drafts behind that. The prompt's first rows may be for the global

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory that an operator's arguments name. XArgs::each(s) tells s.in, s.out or s.in_out of every view, weight and
-// set of packed rows once. From that come the ranges of bytes an operator may touch (a guard opens them), how many it
-// moves (benchmarks count them), and arguments that name a copy (mirror.h).
+// set of packed rows once. From that come the ranges of bytes an operator may touch (a guard gives the bytes behind
+// them), how many it moves (benchmarks count them), and arguments that name a copy (mirror.h).
 #pragma once
 
 #include <cstddef>
